@@ -38,9 +38,9 @@ class Address:
 
 
 def peer_of(address: tuple[Any, ...]) -> str:
-    """Return ``host:port`` of the address that a connection comes from, as a socket has it.
+    """Return ``host:port`` of a connection's remote address, as a socket has it.
 
-    A port of IPv6 that takes IPv4, too, has such an address in another form.
+    An IPv6 port that also takes IPv4 has IPv4 addresses in another form.
     """
     return f"{address[0].removeprefix('::ffff:')}:{address[1]}"
 
@@ -67,7 +67,7 @@ def is_loopback(host: str) -> bool:
 
 
 class Addresses(tuple[Address, ...]):
-    """Those of one server that runs in several processes; as one text, with commas between them."""
+    """The addresses of one server in several processes; as one text, with commas between them."""
 
     __slots__ = ()
 

@@ -56,7 +56,7 @@ class DamagedCheckpoint(CheckpointError):
 
 
 class CheckpointMismatch(CheckpointError):
-    """A checkpoint belongs to another network or algorithm; the message says what differs."""
+    """A checkpoint belongs to another network or algorithm; the message has the differences."""
 
 
 class BridgeError(RelaaxError):
@@ -74,8 +74,8 @@ class ParameterServerAway(BridgeError):
 class Abandoned(RelaaxError):
     """The parameter server was away for so long that a training may be over without it.
 
-    ``away``: who that is. ``reason``: why it could not be used last. ``has_answered``: whether it
-    was ever of use since this process has started.
+    ``away``: its name. ``reason``: the last error. ``has_answered``: whether it has answered since
+    this process has started.
     """
 
     def __init__(
@@ -118,5 +118,5 @@ def did_you_mean_one_of(name: object, known: collections.abc.Collection[str]) ->
 
 
 def closest(name: object, known: collections.abc.Collection[str]) -> str | None:
-    """Return the one of ``known`` that is written most like ``name``; None if none is close."""
+    """Return the ``known`` word that is written most like ``name``; None if none is close."""
     return next(iter(difflib.get_close_matches(str(name), known, n=1)), None)

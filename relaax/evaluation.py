@@ -5,7 +5,7 @@ from enum import Enum
 
 
 class Evaluation(Enum):
-    """Which actions an environment gets that evaluates; the value is what is sent."""
+    """The choice of actions for an environment that evaluates; the value is sent."""
 
     #: The policy's mode: its most probable actions.
     DETERMINISTIC = "deterministic"

@@ -1,7 +1,7 @@
 """Observations of many environments: one array, or several arrays by name.
 
 An environment that reports a camera and a speed has two arrays for each state. ``Observations`` are
-an array [B, ...], or a dict of such arrays with the same B; a nested space is flat here, its names
+an array [B, ...], or a dict of arrays with the same B; a nested space is flat here, its names
 joined by ``/``. The functions treat both alike, so that code that keeps, joins or selects
 observations is written once.
 """
@@ -88,7 +88,7 @@ def flattened(nested: Mapping[Any, Any]) -> dict[str, Any]:
 
 
 def named(nested: dict[Any, Any]) -> dict[str, Any]:
-    """Return what a dict and the dicts and tuples in it hold, by names joined by ``/``.
+    """Return the values in a dict and the dicts and tuples in it, by names joined by ``/``.
 
     The names of a tuple's elements are "0", "1" and so on; lists and arrays stay as they are.
     ValueError for names that cannot be sent, or that are not different when they are joined.
@@ -153,7 +153,7 @@ def as_numbers(value: Any) -> Array | None:
 
 
 def why_no_numbers(what: str, value: Any) -> str:
-    """Return why ``as_numbers`` has nothing of ``value``: which part of it is what, and what to do.
+    """Return why ``as_numbers`` refuses ``value``: the faulty part, its type, and a remedy.
 
     ``what`` names the value; parts of it are ``what[0]``, ``what[1]`` and so on.
     """
@@ -184,7 +184,7 @@ def _kind_and_remedy(value: Any) -> str:
 
 
 def _why_no_numbers_inside(what: str, value: Any) -> str:
-    """Return what is wrong with the first part that is no array of numbers, or of another shape."""
+    """Return the fault of the first part that is not numeric, or of another shape."""
     if isinstance(value, np.ndarray) and value.ndim == 0:
         return why_no_numbers(what, value.item())
     first: Shape | None = None
@@ -203,7 +203,7 @@ def _why_no_numbers_inside(what: str, value: Any) -> str:
 
 
 def _hides_values(value: Any) -> bool:
-    """Return whether a value is masked, in an array or in lists of such."""
+    """Return whether a value is masked: an array, or an array in lists."""
     if isinstance(value, list | tuple):
         return any(_hides_values(part) for part in value)
     return isinstance(value, np.ma.MaskedArray) and bool(np.ma.is_masked(value))

@@ -1,12 +1,11 @@
-"""What observations and actions look like, as JSON, so that both ends can compare.
+"""Spaces of observations and actions, as JSON, so that both ends can compare them.
 
 A space is ``{"type": "Box", "dtype": "float32", "shape": [4]}``, ``{"type": "Discrete", "n": 2}``,
 ``{"type": "MultiDiscrete", "nvec": [3, 2]}``, ``{"type": "MultiBinary", "shape": [5]}`` or
 ``{"type": "Dict", "spaces": {"name": ...}}``. A ``Tuple`` with a list of spaces is a Dict with the
 names "0", "1" and so on. A Box may have bounds, ``low`` and ``high``: a number for all, or nested
-lists of its shape; None is no bound, and a member that is missing says nothing. ``start`` of a
-Discrete or a MultiDiscrete is the first of its integers, 0 if it is missing. Members beyond these
-are for people.
+lists of its shape; None is no bound, and a missing member is not compared. ``start`` of a Discrete
+or a MultiDiscrete is the first of its integers, 0 if it is missing. Other members are for people.
 """
 
 import json
@@ -21,7 +20,7 @@ from relaax.observations import MAX_NAME_BYTES, SEPARATOR, Observations
 
 Space: TypeAlias = dict[str, Any]
 
-#: The size from which on a bound is none, such as the largest number of float32.
+#: A bound of this size or larger counts as no bound, for example the largest float32.
 NO_BOUND = 1e30
 
 Bounds: TypeAlias = npt.NDArray[np.float64]
@@ -66,7 +65,7 @@ def shape_of(space: Space) -> tuple[int, ...] | None:
 
 
 def limits_of(space: Space) -> npt.NDArray[np.uint64] | None:
-    """Return what each number of an action in ``space`` lies below, from 0; None for a Box."""
+    """Return the exclusive upper limit of each number of an action in ``space``; None for a Box."""
     match space:
         case {"type": "Discrete", "n": n}:
             return np.asarray(n, np.uint64)
@@ -86,19 +85,19 @@ def numbers_of(space: Space | None) -> int:
 
 
 def bounds_of(space: Space) -> tuple[Bounds, Bounds]:
-    """Return ``low`` and ``high`` of a Box [*shape]; infinite where there is no bound.
+    """Return ``low`` and ``high`` of a Box [*shape]; infinite without a bound.
 
-    ValueError for other members than numbers, and for those of another shape.
+    ValueError for members that are not numeric, or of another shape.
     """
     return _bound(space, "low", -math.inf), _bound(space, "high", math.inf)
 
 
 def differ(announced: Space | None, expected: Space | None) -> bool:
-    """Return whether observations of ``announced`` are not those that ``expected`` describes.
+    """Return whether observations of ``announced`` differ from the ``expected`` ones.
 
-    Names, shapes and numbers of values are compared; types of numbers, bounds and ``start`` where
-    both spaces have them. A type may differ if the conversion loses no more than digits.
-    A mask of actions need not be announced, nor the name of what is alone beside it.
+    Names, shapes and numbers of values are compared; types of numbers, bounds and ``start`` if both
+    spaces have them. A type may differ if the conversion loses no more than digits. A mask of
+    actions need not be announced, nor the name of a single observation beside it.
     """
     if announced is None or expected is None:
         return False
@@ -121,9 +120,9 @@ def actions_differ(announced: Space | None, expected: Space | None) -> bool:
 
 
 def bounds_differ(announced: Space, expected: Space) -> bool:
-    """Return whether two boxes of one shape have other bounds, where both have one.
+    """Return whether two boxes of one shape have other bounds, if both have any.
 
-    ValueError for bounds that are none.
+    ValueError for invalid bounds.
     """
     low, high = bounds_of(announced)
     for has, wants in zip((low, high), bounds_of(expected), strict=True):
@@ -141,7 +140,7 @@ def leeway(bound: Bounds, low: Bounds, high: Bounds) -> Bounds:
 
 
 def misfits(announced: Space, expected: Space) -> list[str]:
-    """Return what is wrong with each name of two nested spaces, for people; nothing for others."""
+    """Return the differences of two nested spaces by name, for people; nothing for others."""
     expected = _to_announce(announced, expected)
     if not (is_nested(announced) and is_nested(expected)):
         return []
@@ -169,7 +168,7 @@ def _are_unlike(announced: Space, expected: Space) -> bool:
         if kinds == ["MultiDiscrete"] * 2:
             return bool((_start(announced) != _start(expected)).any())
         return kinds == ["Box"] * 2 and bounds_differ(announced, expected)
-    except ValueError:  # of what a strange client announces
+    except ValueError:  # of a strange client's announcement
         return True
 
 
@@ -242,7 +241,7 @@ def _is_mask(part: Any) -> bool:
 
 
 def _to_announce(announced: Space, expected: Space) -> Space:
-    """Return ``expected`` without what a client that announces ``announced`` need not announce."""
+    """Return ``expected`` without the parts that ``announced`` may leave out."""
     mask = mask_name(expected)
     if mask is None or (is_nested(announced) and mask in _flat_members(announced)):
         return expected
@@ -254,10 +253,10 @@ def _to_announce(announced: Space, expected: Space) -> Space:
 
 
 def _flat_members(space: Space) -> dict[str, Any]:
-    """Return the spaces in a Dict or Tuple, those of nested ones too, by names joined by ``/``.
+    """Return the spaces in a Dict or Tuple, also of nested ones, by names joined by ``/``.
 
-    A strange client's names may be of any length: what is inside of a name that is too long to be
-    sent is left as it is.
+    A strange client's names may be of any length: spaces below a name that is too long to be sent
+    are left as they are.
     """
     found: dict[str, Any] = {}
     waiting = [("", space)]

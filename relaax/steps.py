@@ -1,7 +1,7 @@
-"""What several environments report at once, as arrays, and what it means.
+"""Reports of several environments at once, as arrays, and their meaning.
 
-``Steps`` are what a message says, with flags, by the environments' numbers on their connection;
-``Transitions`` are what the flags mean, read once, by slots in a worker.
+``Steps`` are the content of a message, with flags, by the environments' numbers on their
+connection; ``Transitions`` are the meaning of the flags, read once, by slots in a worker.
 """
 
 from collections.abc import Sequence
@@ -22,7 +22,7 @@ EXECUTED = 16
 
 ENDED = TERMINATED | TRUNCATED
 
-#: The largest reward, a 32-bit float: algorithms store rewards as such.
+#: The largest reward, a 32-bit float: algorithms store rewards in that type.
 MAX_REWARD = float(np.finfo(np.float32).max)
 
 REWARD_NOT_ALLOWED = "not finite as a 32-bit float"
@@ -31,7 +31,8 @@ Flags = npt.NDArray[np.uint8]
 IntArray = npt.NDArray[np.int64]
 BoolArray = npt.NDArray[np.bool_]
 
-#: What environments observe: arrays [B, ...] by name, one array [B, ...], or B states of any kind.
+#: Observations of environments: arrays [B, ...] by name, one array [B, ...], or B states of any
+#: kind.
 States: TypeAlias = Observations | Sequence[Any]
 
 _NO_SLOTS: IntArray = np.zeros(0, np.int64)
@@ -51,25 +52,26 @@ class Steps:
     ``START`` without an end, while an episode goes on, means that this one was given up: it was
     cut off in its last observation, and the action chosen there was never taken.
 
-    A flag ``EXECUTED`` means that the report brings the action that the environment executed in its
-    step, which may be another one than the one that it was sent.
+    A flag ``EXECUTED`` means that the report brings the executed action of the step, which may
+    differ from the action that the server sent.
 
-    The arrays are not changed by code that they are handed to.
+    The arrays are not changed by code that gets them.
     """
 
     #: int64 [M], no number twice: which environments.
     environments: IntArray
     #: uint8 [M]: START, TERMINATED or TRUNCATED, FINAL, EXECUTED.
     flags: Flags
-    #: float64 [M]: what the action before earned; 0 where there was none.
+    #: float64 [M]: the reward of the previous action; 0 without one.
     rewards: npt.NDArray[np.float64]
-    #: [A, ...], a dict of such arrays by name, or a sequence of A states of any kind: where the
-    #: next action is to be taken.
+    #: [A, ...], a dict of arrays [A, ...] by name, or a sequence of A states of any kind: the
+    #: observations for the next actions.
     observations: States
     #: [F, ...], a dict, or a sequence of F states: in which episodes ended; always for a truncated
     #: one.
     finals: States
-    #: [X, ...], or a sequence of X actions: what the environments with ``EXECUTED`` executed.
+    #: [X, ...], or a sequence of X actions: the executed actions of the environments with
+    #: ``EXECUTED``.
     executed: npt.NDArray[Any] | Sequence[Any] = ()
 
     @property
@@ -129,7 +131,7 @@ class Transitions(NamedTuple):
 
     #: int64 [S]: took a step.
     stepped: IntArray
-    #: float64 [S]: what these steps earned.
+    #: float64 [S]: the rewards of these steps.
     rewards: npt.NDArray[np.float64]
     #: bool [S]: which of these steps ended their episode; nothing is earned after them.
     terminated: BoolArray
@@ -137,8 +139,8 @@ class Transitions(NamedTuple):
     truncated: IntArray
     #: int64 [E]: whose episode is over after its step, terminated or truncated.
     ended: IntArray
-    #: int64 [G]: whose episode was cut off in the state that was reported last; the action chosen
-    #: there was never taken.
+    #: int64 [G]: whose episode was cut off in the previous state; the action chosen there was never
+    #: taken.
     given_up: IntArray
     #: int64 [A]: want an action, for a state that is reported.
     acting: IntArray
@@ -160,10 +162,10 @@ class Transitions(NamedTuple):
 def read_transitions(
     slots: IntArray, flags: Flags, rewards: npt.NDArray[np.float64], is_running: BoolArray
 ) -> Transitions:
-    """Return what ``flags`` [M] say about ``slots`` [M], none of them twice.
+    """Return the meaning of ``flags`` [M] for ``slots`` [M], all different.
 
     rewards: float64 [M]. is_running: bool [M], where an episode was going on before. The flags are
-    those that the protocol allows. The actions that were executed are left to the caller.
+    those that the protocol allows. Executed actions are left to the caller.
     """
     if not flags.any():
         neither = np.zeros(len(slots), np.bool_)

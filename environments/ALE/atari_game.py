@@ -30,9 +30,9 @@ MAX_FRAMES = 108_000
 
 
 def find_rom(name: str, folder: Path) -> Path:
-    """Return the file of a game: ``NAME.bin`` in ``folder``, or the one that ale-py has.
+    """Return the file of a game: ``NAME.bin`` in ``folder``, or ale-py's own.
 
-    ConfigurationError, with the name that may be meant, when there is none.
+    ConfigurationError, with the closest name, if it does not exist.
     """
     written = folder / f"{name}.bin"
     if written.is_file():
@@ -95,7 +95,7 @@ class Game:
         }  # fmt: skip
 
     def restart(self) -> NDArray[np.uint8]:
-        """Start a game, with up to 30 idle actions, and return what is seen then."""
+        """Start a game, with up to 30 idle actions, and return its observation."""
         self._ale.reset_game()
         for _ in range(self._random.randint(0, MAX_IDLE_ACTIONS)):
             self._act(ale_py.Action.NOOP)
@@ -122,7 +122,7 @@ class Game:
         return reward
 
     def _see(self) -> None:
-        """Fill both frames with what is on the screen."""
+        """Fill both frames with the screen."""
         self._ale.getScreenGrayscale(self._last_two[0])
         self._last_two[1] = self._last_two[0]
 

@@ -20,7 +20,7 @@ from relaax.client.simulator import Step
 from relaax.client.simulator_task import play_simulators
 from relaax.processes.whole_numbers import positive
 
-#: What an action is to the Lab: pixels to the right and down that the look moves in a frame, then
+#: The Lab's form of an action: pixels to the right and down that the look moves in a frame, then
 #: strafing to the right, forward, fire, jump and crouch.
 ACTIONS = {
     "look_left": (-20, 0, 0, 0, 0, 0, 0),
@@ -41,7 +41,7 @@ PICTURE = "RGB_INTERLACED"
 #: How many pixels of the window a pixel of a state has, in each direction.
 ENLARGED = 6
 
-#: What red, green and blue give to the brightness of a pixel: ITU-R BT.601.
+#: Weights of red, green and blue in the brightness of a pixel: ITU-R BT.601.
 BRIGHTNESS = np.array([0.299, 0.587, 0.114], np.float32)
 
 
@@ -50,7 +50,7 @@ class LevelFactory:
     """Makes a level of the Lab.
 
     fps: frames of a second of the level. frame_skip: how many frames an action lasts. size: height
-    and width of a state. display: show what is seen in a window, at the level's speed.
+    and width of a state. display: show the states in a window, at the level's speed.
     """
 
     level: str
@@ -68,7 +68,7 @@ class Level:
     """A level; states are grey pictures ``uint8[size, size]``, actions are numbers."""
 
     def __init__(self, made_by: LevelFactory, seed: int | None) -> None:
-        # It is there only where the Lab was built.
+        # It exists only where the Lab was built.
         import deepmind_lab
 
         config = {"fps": made_by.fps, "width": made_by.size, "height": made_by.size}
@@ -88,7 +88,7 @@ class Level:
         }  # fmt: skip
 
     def restart(self) -> NDArray[np.uint8]:
-        """Start an episode and return what is seen then."""
+        """Start an episode and return its observation."""
         self._lab.reset(seed=self._seed) if self._seed is not None else self._lab.reset()
         self._seed = None  # of the first episode alone
         return self._look()

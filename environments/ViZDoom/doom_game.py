@@ -14,17 +14,17 @@ from relaax.client.area_average import AreaAverage
 from relaax.client.simulator import Step
 from relaax.errors import ConfigurationError, closest
 
-#: What the game draws; states are smaller.
+#: The game's own resolution; states are smaller.
 DRAWN = (120, 160)
 
-#: Game variables, such as health and ammunition, are mostly between 0 and this.
+#: Game variables, for example health and ammunition, are mostly between 0 and this.
 LARGEST_VARIABLE = 100
 
 
 def find_scenario(name: str) -> Path:
-    """Return the configuration of a scenario: a file, or one that comes with ViZDoom.
+    """Return the configuration of a scenario: a file, or one of ViZDoom's.
 
-    ConfigurationError, with the name that may be meant, when there is none.
+    ConfigurationError, with the closest name, if it does not exist.
     """
     if name.endswith(".cfg"):
         if not Path(name).is_file():
@@ -93,7 +93,7 @@ class Game:
         self.observation_space: dict[str, Any] | None = None
 
     def restart(self) -> Any:
-        """Start an episode and return what is seen then."""
+        """Start an episode and return its observation."""
         self._game.new_episode()
         return self._look()
 

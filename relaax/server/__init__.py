@@ -1,7 +1,7 @@
 """The processes of a training beside the parameter server and the replay.
 
 ``relaax.server.rlx_server``    accepts environments' connections and forks the workers
-``relaax.server.learner``       learns from experience, and publishes what it has learnt
+``relaax.server.learner``       learns from experience, and publishes its policy
 ``relaax.server.actor``         environments and policies in processes of their own
 ``relaax.server.export``        writes a trained policy as TensorFlow SavedModel and as ONNX
 ``relaax.server.exploitation``  acts with a checkpoint, without a parameter server

@@ -42,7 +42,7 @@ def _read(stats: Callable[[], Mapping[str, float]]) -> Iterable[Metric]:
     yield counter("replay_items_drawn", "Items that were drawn", counts["items drawn"])
     yield counters(
         "replay_steps_gone",
-        "Steps that are not stored, by what became of them",
+        "Steps that are not stored, by their fate",
         "how",
         {how: counts[f"steps {how}"] for how in ("dropped", "evicted", "lost", "twice")},
     )
@@ -60,7 +60,7 @@ def _read(stats: Callable[[], Mapping[str, float]]) -> Iterable[Metric]:
         )
     work = [each for each in _WORK if f"{each} calls" in counts]
     yield counters(
-        "replay_calls", "Calls, by what is done", "work", {w: counts[f"{w} calls"] for w in work}
+        "replay_calls", "Calls, by their work", "work", {w: counts[f"{w} calls"] for w in work}
     )
     yield counters(
         "replay_busy_seconds",

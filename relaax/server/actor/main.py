@@ -16,7 +16,7 @@ def main() -> int:
 
 
 def _act(arguments: list[str]) -> int:
-    """Run a process for each actor; what is wrong with the configuration is said before."""
+    """Run a process for each actor; errors of the configuration are reported before."""
     configuration = load_actor(arguments)
     algorithm_of(configuration)
     options = configuration.options

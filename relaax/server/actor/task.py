@@ -1,4 +1,4 @@
-"""What one process of ``relaax-actor`` does: it makes an environment and an actor, and plays."""
+"""The task of a process of ``relaax-actor``: it makes an environment and an actor, and plays."""
 
 import importlib.util
 import logging
@@ -42,7 +42,7 @@ from relaax.telemetry.metrics import (
 )
 from relaax.telemetry.operators.certificates import Certificates
 
-#: How a file of Python ends: what follows it is a class of the user's.
+#: The end of a Python file's name; a class of the user's follows it.
 _FILE = ".py"
 
 _log = logging.getLogger(__name__)
@@ -51,9 +51,9 @@ _log = logging.getLogger(__name__)
 class EpisodeMetrics(RunObserver):
     """Stores metrics of episodes, as workers of the RLX server do; hands all on to ``observer``.
 
-    Of an episode from which nothing is learnt, ``policy`` says what it was played with, if its
-    version is known; else ``iteration`` the learner's count of its steps, if that is known.
-    ``on_taken`` is called with the number of steps that are learnt from.
+    For an episode from which nothing is learnt, ``policy`` returns the version that played it, if
+    it is known; otherwise ``iteration`` returns the learner's count of its steps, if that is known.
+    ``on_taken`` is called with the number of learnt steps.
     """
 
     def __init__(
@@ -142,7 +142,7 @@ def names_class(env: str) -> bool:
 
 
 def environment_factory(env: str, kwargs: Mapping[str, Any]) -> EnvironmentFactory:
-    """Return what makes ``env``: a Gymnasium id, MODULE:ID, or FILE.py:CLASS."""
+    """Return the factory of ``env``: a Gymnasium id, MODULE:ID, or FILE.py:CLASS."""
     file, _, name = env.rpartition(":")
     if names_class(env):
         return ClassFactory(Path(file), name, kwargs)
@@ -150,9 +150,9 @@ def environment_factory(env: str, kwargs: Mapping[str, Any]) -> EnvironmentFacto
 
 
 class WatchedEnvironment(gymnasium.Wrapper):  # type: ignore[misc]  # Gymnasium has no types here
-    """Says when an environment is busy; ValueError for a number that is not finite.
+    """Reports when an environment is busy; ValueError for a number that is not finite.
 
-    ``look`` is shown its first steps.
+    ``look`` inspects its first steps.
     """
 
     def __init__(
@@ -212,7 +212,7 @@ class ActorTask:
             return RunResult(RunOutcome.UNUSABLE, f"{env}: {error}")
         with ExitStack() as resources:
             resources.enter_context(environment)
-            if index == 0:  # the others of this command would say the same
+            if index == 0:  # the others of this command would report the same
                 resources.enter_context(closing(Certificates(access.tls)))
             try:
                 announced = require_fit(config, environment, env)

@@ -1,4 +1,4 @@
-"""Makes an actor and what it is connected to: the one place that reads its configuration."""
+"""Makes an actor and its connections: the one place that reads its configuration."""
 
 import secrets
 from contextlib import ExitStack, closing
@@ -39,7 +39,7 @@ from relaax.parameters.training_watch import TrainingWatch
 from relaax.replay.client.spread import writer_to
 from relaax.telemetry.kept_counts import DELIVERED, DROPPED, CountsRow
 
-#: What is asked of an agent in the modes in which nothing is learnt.
+#: The evaluation of the modes in which nothing is learnt.
 EVALUATIONS = {EVAL_DETERMINISTIC: Evaluation.DETERMINISTIC, EVAL_STOCHASTIC: Evaluation.STOCHASTIC}
 
 
@@ -78,7 +78,7 @@ def make_actor(
 ) -> Actor:
     """Return actor ``index``; ``resources`` will close it and its connections.
 
-    ``kept`` counts what becomes of its steps; ``restarts`` are those of its process.
+    ``kept`` counts its steps by their fate; ``restarts`` are those of its process.
     """
     bridge = algorithm.BridgeControl().parameter_server_stub(str(options.parameter_server))
     resources.callback(bridge.close)
@@ -125,14 +125,14 @@ class Place:
         return self._number
 
     def note(self, number: int) -> None:
-        """Take note of what the parameter server says."""
+        """Take the parameter server's answer."""
         self._number = number
 
 
 def _introduced(
     config: ConfigBase, options: ActorOptions, session: ActorSession, place: Place
 ) -> EnvironmentInfo:
-    """Return what the agent may know of its environment."""
+    """Return the description of its environment for the agent."""
     return EnvironmentInfo(
         name=str(options.env),
         observation_space=config.observation_space(),
@@ -144,7 +144,7 @@ def _introduced(
 
 
 def _is_over(watch: TrainingWatch, mode: str) -> bool:
-    """Return whether an actor ends: one that evaluates goes on as long as values are served."""
+    """Return whether an actor ends: an evaluating one goes on as long as values are served."""
     return watch.is_over if mode == TRAINING else watch.phase is Phase.CLOSING
 
 

@@ -11,7 +11,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
-#: Clocks of machines differ: what was signed now holds already where it is a little earlier.
+#: Clocks of machines differ: certificates are valid from a little earlier on.
 BEFORE = datetime.timedelta(hours=1)
 
 
@@ -32,7 +32,7 @@ class Authority:
 
     @classmethod
     def new(cls, name: str, days: int) -> Self:
-        """Return a new one, whose certificate holds for some days."""
+        """Return a new one, whose certificate is valid for some days."""
         key = ec.generate_private_key(ec.SECP256R1())
         subject = _named(name)
         certificate = (
@@ -48,13 +48,13 @@ class Authority:
 
     @classmethod
     def read(cls, pem: Signed) -> Self:
-        """Return one that was written; ValueError for what is none."""
+        """Return an authority from its files; ValueError if they are damaged."""
         key = serialization.load_pem_private_key(pem.key, password=None)
         if not isinstance(key, ec.EllipticCurvePrivateKey):
             raise ValueError("its key is of another kind")
         certificate = x509.load_pem_x509_certificate(pem.certificate)
         if certificate.public_key() != key.public_key():
-            raise ValueError("its key is not that of its certificate")
+            raise ValueError("key and certificate do not belong together")
         return cls(certificate, key)
 
     @property
@@ -63,9 +63,9 @@ class Authority:
         return Signed(_pem(self._certificate), _key_pem(self._key))
 
     def sign(self, name: str, hosts: Sequence[str], days: int) -> Signed:
-        """Return a new certificate: of a server at ``hosts``, or of a client where there are none.
+        """Return a new certificate: of a server at ``hosts``, or of a client without hosts.
 
-        A server's may be shown by a client, too: servers call one another.
+        A server's certificate is also good for a client: servers call one another.
         """
         key = ec.generate_private_key(ec.SECP256R1())
         uses = [ExtendedKeyUsageOID.CLIENT_AUTH]
@@ -90,7 +90,7 @@ class Authority:
 def hosts_of(certificate: bytes) -> list[str]:
     """Return the hosts for which a server's certificate in PEM format is good.
 
-    ValueError for what is none.
+    ValueError if it is damaged.
     """
     extensions = x509.load_pem_x509_certificate(certificate).extensions
     try:

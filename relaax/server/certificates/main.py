@@ -12,13 +12,13 @@ from relaax.configuration import run_command
 from relaax.processes.whole_numbers import positive
 from relaax.server.certificates.secrets_folder import TOKENS, SecretsFolder
 
-#: How long what is signed holds.
+#: How long certificates are valid.
 _DAYS, _DAYS_OF_AUTHORITY = 365, 3650
 
 #: A hundred years.
 _MOST_DAYS = 36500
 
-#: A name of DNS, of which the first part may stand for all; underscores are used, if not allowed.
+#: A name of DNS, whose first part may be a wildcard; underscores are common, if not allowed.
 _LABEL = r"[A-Za-z0-9_]([A-Za-z0-9_-]{0,61}[A-Za-z0-9_])?"
 _NAME = re.compile(rf"(?=.{{1,253}}$)(\*\.)?{_LABEL}(\.{_LABEL})*")
 
@@ -50,7 +50,7 @@ Where environments run:
 
 
 def main() -> int:
-    """Make the files and say how they are used."""
+    """Make the files and print how they are used."""
     return run_command("relaax-certificates", lambda: _make(sys.argv[1:]))
 
 

@@ -24,11 +24,11 @@ LOCAL = ("localhost", "127.0.0.1", "::1")
 #: Random bytes of a token.
 _TOKEN_BYTES = 32
 
-#: How many tokens of a role stand in the file: one that others may not know yet, the one that is
-#: shown, and one that others may still show.
+#: Tokens of a role in the file: one that others may not know yet, the current one, and an old one
+#: that others may still use.
 _GENERATIONS = 3
 
-#: The roles whose token has a file of its own, too, for those who show it.
+#: The roles whose token also has a file of its own, for clients.
 _OF_CLIENTS = (Role.ENVIRONMENT, Role.MONITOR)
 
 _HEADER = "# ROLE TOKEN, the newest first: all count, the second of a role is shown."
@@ -37,7 +37,7 @@ _HEADER = "# ROLE TOKEN, the newest first: all count, the second of a role is sh
 class SecretsFolder:
     """Certificates with keys, and tokens; only its owner may read it.
 
-    One that is there keeps its mode: it may hold more, and be of others. Then a warning is logged.
+    An existing folder keeps its mode: it may hold other files, of others. Then a warning is logged.
     """
 
     def __init__(self, path: Path) -> None:
@@ -52,8 +52,8 @@ class SecretsFolder:
     def sign(self, hosts: Sequence[str], days: int, days_of_authority: int) -> bool:
         """Write new certificates for a server at ``hosts`` and for environments.
 
-        Hosts of the certificate that is there stay: its servers may go on with the new one. Return
-        whether a new authority has signed them; one that is there already goes on signing.
+        Hosts of the present certificate stay: its servers may go on with the new one. An existing
+        authority signs them; return whether a new one was made.
         """
         names = list(dict.fromkeys([*LOCAL, *self.hosts(), *hosts]))
         authority = self._authority()
@@ -66,7 +66,7 @@ class SecretsFolder:
         return is_new
 
     def hosts(self) -> list[str]:
-        """Return the hosts for which the servers' certificate is good; none while there is none."""
+        """Return the hosts of the servers' certificate; empty without a certificate."""
         file = self.path / f"{SERVER}.crt"
         if not file.exists():
             return []
@@ -80,8 +80,8 @@ class SecretsFolder:
     def write_tokens(self, *, renew: bool) -> bool:
         """Write a token for each role, unless they are there; return whether there are new ones.
 
-        To ``renew`` them, new ones are written above those that are there. A token is shown to
-        others when one that is newer is there, and counts until there are three that are newer.
+        To ``renew`` them, new ones are written above the present ones. A token is used until a
+        newer one is there, and is valid until three newer ones are there.
         """
         file = self.path / TOKENS
         if file.exists() and not renew:
@@ -94,7 +94,7 @@ class SecretsFolder:
         return True
 
     def refused_tokens(self) -> list[Path]:
-        """Return the files for clients whose token is not in that of the servers any more."""
+        """Return the files for clients whose token is not in the servers' file any more."""
         tokens = TokenFile(self.path / TOKENS)
         files = {role: self.path / _file_of(role) for role in _OF_CLIENTS}
         return [
@@ -121,7 +121,7 @@ class SecretsFolder:
     def _write(self, files: Mapping[str, bytes]) -> None:
         """Replace files, each at once: a server that reads one finds all of it.
 
-        All are written before one is replaced: those that belong together change together.
+        All are written before one is replaced: files that belong together change together.
         """
         for name, content in files.items():
             with self._errors_explained(name):
@@ -149,7 +149,7 @@ class SecretsFolder:
 
 
 def _renewed(before: Sequence[tuple[str, Role | None]]) -> Iterator[str]:
-    """Yield the lines of a token file, with a new token above those of each role.
+    """Yield the lines of a token file, with a new token above each role's.
 
     Tokens that are too old are left out; comments stay where they are.
     """

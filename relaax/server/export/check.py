@@ -1,4 +1,4 @@
-"""Compares what was written with what acts behind ``relaax-rlx-server --exploit``."""
+"""Compares a written policy with the agent behind ``relaax-rlx-server --exploit``."""
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -39,7 +39,7 @@ MOST_DIFFERENT = 0.01
 
 @dataclass(frozen=True)
 class RandomStep:
-    """What environments see in one step."""
+    """The observations of environments in one step."""
 
     #: By the names of the file's inputs.
     inputs: dict[str, Array]
@@ -68,7 +68,7 @@ class Comparison:
 
 
 def random_steps(signature: Signature, mask: str | None, seed: int = 0) -> Iterator[RandomStep]:
-    """Yield random observations; ``mask`` is what the configuration calls the mask."""
+    """Yield random observations; ``mask`` is the name of the mask in the configuration."""
     random = np.random.default_rng(seed)
     for step in range(STEPS):
         starts = (random.random(ENVIRONMENTS) < RESTARTS) | (step == 0)
@@ -89,7 +89,7 @@ def compared(
 ) -> Comparison:
     """Let ``agent``, and a file, act in the same random observations.
 
-    Neither of them has acted before; each remembers what it has seen.
+    Both start without memory, and keep their own.
     """
     slots = np.arange(ENVIRONMENTS)
     agent.open(slots)
@@ -123,7 +123,7 @@ def _differences(expected: Array, found: Array, units: ActionUnits | None) -> in
 
 
 def _drawn(observation: ObservationInput, random: np.random.Generator) -> Array:
-    """Return states such as the training saw, where its filters remember it."""
+    """Return states like those of the training, where its filters have their statistics."""
     info, scale = observation.state, observation.scale
     shape = (ENVIRONMENTS, *info.shape)
     if info.dtype == "uint8":

@@ -14,17 +14,17 @@ from relaax.server.export.graph_tf import PolicyGraph
 
 _SIGNATURE = "serving_default"
 
-#: The version of ONNX's operators: what runtimes of the last years know.
+#: The version of ONNX's operators: known to runtimes of the last years.
 OPSET = 17
 
-#: What the first axis of all inputs and outputs is called.
+#: The name of the first axis of all inputs and outputs.
 _ENVIRONMENTS = "environments"
 
 
 def write_saved_model(graph: PolicyGraph, directory: Path) -> None:
     """Write a SavedModel whose signature ``serving_default`` takes and returns tensors by name.
 
-    ConfigurationError where the directory cannot be written.
+    ConfigurationError if the directory cannot be written.
     """
     try:
         tf.saved_model.save(graph, str(directory), signatures=graph.call)
@@ -33,7 +33,7 @@ def write_saved_model(graph: PolicyGraph, directory: Path) -> None:
 
 
 def read_saved_model(directory: Path) -> PolicyFunction:
-    """Return what a written SavedModel does."""
+    """Return the function of a written SavedModel."""
     signature = tf.saved_model.load(str(directory)).signatures[_SIGNATURE]
 
     def act(inputs: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -46,7 +46,7 @@ def read_saved_model(directory: Path) -> PolicyFunction:
 def write_onnx(graph: PolicyGraph, file: Path) -> None:
     """Write an ONNX file whose inputs and outputs have the names of the signature.
 
-    ConfigurationError without the libraries for it, or where the file cannot be written.
+    ConfigurationError without its libraries, or if the file cannot be written.
     """
     model, _ = _library("tf2onnx").convert.from_function(
         graph.call, input_signature=graph.call.input_signature, opset=OPSET
@@ -61,7 +61,7 @@ def write_onnx(graph: PolicyGraph, file: Path) -> None:
 
 
 def read_onnx(file: Path) -> PolicyFunction:
-    """Return what a written file does."""
+    """Return the function of a written file."""
     session = _library("onnxruntime").InferenceSession(
         str(file), providers=["CPUExecutionProvider"]
     )
@@ -74,7 +74,7 @@ def read_onnx(file: Path) -> PolicyFunction:
 
 
 def require_libraries() -> None:
-    """Raise ConfigurationError where what writes and reads ONNX is not installed."""
+    """Raise ConfigurationError if the libraries of ONNX are not installed."""
     for name in ("tf2onnx", "onnxruntime"):
         _library(name)
 

@@ -1,4 +1,4 @@
-"""A policy as one function: preprocessing, filters, network, distribution and what is remembered.
+"""A policy as one function: preprocessing, filters, network, distribution and memory.
 
 The layers and the distributions are those that act in a training.
 """

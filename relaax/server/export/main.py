@@ -20,7 +20,7 @@ from relaax.server.export.check import compared
 from relaax.server.export.signature import Signature, signature_of
 from relaax.telemetry.logs import start_logging
 
-#: What a SavedModel's folder holds.
+#: The files of a SavedModel's folder.
 _SAVED_MODEL = "saved_model.pb"
 
 _log = logging.getLogger(__name__)
@@ -28,9 +28,9 @@ _log = logging.getLogger(__name__)
 
 @contextmanager
 def unchecked(place: Path) -> Iterator[Path]:
-    """Yield where a file or a folder is written that is to be at ``place``, beside it.
+    """Yield a temporary place beside ``place``, for a file or a folder.
 
-    What is still there at the end, since ``keep`` was not called, is removed.
+    It is removed at the end, unless ``keep`` was called.
     """
     path = place.with_name(f".{place.name}.unchecked")
     _remove(path)
@@ -41,7 +41,7 @@ def unchecked(place: Path) -> Iterator[Path]:
 
 
 def keep(written: Path, place: Path) -> None:
-    """Move what was written to its place; a file or a SavedModel that was there goes."""
+    """Move the written file to its place; a file or a SavedModel that was there is removed."""
     if place.is_dir():
         shutil.rmtree(place)
     os.replace(written, place)
@@ -84,7 +84,7 @@ def _export(arguments: list[str]) -> int:
         are_same = _write(policy, signature, agent, options)
     print("\n".join(input_lines(signature)))
     if not are_same:
-        _log.error("what does not act as the server does was not kept: see the lines above")
+        _log.error("files that act unlike the server were removed: see the lines above")
         return FAILURE
     return 0
 
@@ -126,7 +126,7 @@ def _write(
 
 
 def _described(config: ConfigBase, trained: Trained, directory: Path) -> DescribedPolicy:
-    """Return what is written; ConfigurationError where the algorithm does not describe it."""
+    """Return the export of an algorithm; ConfigurationError if it does not describe one."""
     vector = trained.values.vector
     policy = None if vector is None else config.describe_policy(vector)
     if not isinstance(policy, DescribedPolicy):
@@ -149,7 +149,7 @@ def _checkpoints(options: ExportOptions) -> Saver:
 
 
 def input_lines(signature: Signature) -> list[str]:
-    """Return lines that say what a file takes."""
+    """Return lines about a file's inputs."""
     return [
         f"  takes {each.name}: {each.dtype} [{', '.join(map(str, ('B', *each.shape)))}]"
         for each in signature.inputs

@@ -1,15 +1,15 @@
-"""What a written policy takes and returns.
+"""The inputs and outputs of a written policy.
 
 All have a first axis of environments, B, of any length.
 
 =====================  =======================================================================
 ``state``              the states as environments send them; by their names if they have any
-``start``              bool [B]: whether an episode begins; only where something is remembered
+``start``              bool [B]: whether an episode begins; only for a policy with memory
 ``history``            the states before, side by side along the last axis: ``history_NAME``
 ``lstm``               float32 [B, 2, H]: cells and outputs of the recurrent layer
 ``action``             the policy's most probable action, in the environment's units
-``policy``             float32 [B, N]: what the network put out for that
-``next_...``           what is to be given as ``history`` and ``lstm`` the next time
+``policy``             float32 [B, N]: the network's output behind the action
+``next_...``           the ``history`` and ``lstm`` of the next call
 =====================  =======================================================================
 """
 
@@ -46,7 +46,7 @@ class TensorInfo:
 class ObservationInput:
     """One observation."""
 
-    #: What the configuration calls it.
+    #: Its name in the configuration.
     name: str
     state: TensorInfo
     #: None where it is not stacked.
@@ -55,13 +55,13 @@ class ObservationInput:
     length: int
     #: Whether it gets a last axis along which it is stacked.
     needs_axis: bool
-    #: What it is filtered by, if it is.
+    #: Its filter, if there is one.
     scale: Scale | None = None
 
 
 @dataclass(frozen=True)
 class Signature:
-    """The inputs of a policy, and what its actions are measured in."""
+    """The inputs of a policy, and the units of its actions."""
 
     observations: tuple[ObservationInput, ...]
     mask: TensorInfo | None
@@ -71,7 +71,7 @@ class Signature:
 
     @property
     def remembers(self) -> bool:
-        """Whether an action depends on what was before."""
+        """Whether an action depends on earlier states."""
         return self.lstm is not None or any(each.history for each in self.observations)
 
     @property
@@ -84,15 +84,15 @@ class Signature:
 
     @property
     def remembered(self) -> tuple[TensorInfo, ...]:
-        """What is returned to be given again; zeros, or anything, where an episode begins."""
+        """The outputs that are inputs of the next call; any numbers at an episode's start."""
         histories = [each.history for each in self.observations if each.history is not None]
         return (*histories, *([self.lstm] if self.lstm is not None else []))
 
 
 def signature_of(policy: DescribedPolicy, has_float_images: bool = False) -> Signature:
-    """Return what a policy takes.
+    """Return the inputs of a policy.
 
-    Images that convolutions see are bytes, unless ``has_float_images``. ConfigurationError for
+    Images for convolutions are bytes, unless ``has_float_images``. ConfigurationError for
     observations whose names cannot be told apart.
     """
     sizes, lstm_size = policy.state_size, policy.network.lstm_size
@@ -143,5 +143,5 @@ def _identifier(name: str) -> str:
 
 
 def zeros_of(signature: Signature, count: int) -> dict[str, np.ndarray]:
-    """Return what is given of the past at first, by name, for ``count`` environments."""
+    """Return the memory at the start, by name, for ``count`` environments."""
     return {each.name: np.zeros((count, *each.shape), each.dtype) for each in signature.remembered}

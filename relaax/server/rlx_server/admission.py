@@ -1,8 +1,8 @@
 """Whether there is memory for another connection.
 
-Seed 003, section "RLX Server": the available memory is compared with what the connections that are
-served own on average. Memory that a parent and its children share counts once, by being left out;
-the available memory does not count swap. In a container its limit counts, too.
+Seed 003, section "RLX Server": the available memory is compared with the mean memory of the served
+connections. Memory that a parent and its children share is left out; the available memory does not
+count swap. In a container its limit counts, too.
 """
 
 import time
@@ -21,7 +21,7 @@ GROWTH_S = 10.0
 
 MEMORY_IS_FRESH_S = 2.0
 
-#: The same of what is available: what those who came meanwhile will take is held back anyway.
+#: The same part of the available memory; the growth of new connections is held back anyway.
 AVAILABLE_IS_FRESH_S = 0.1
 
 #: Less than this is not believed of an environment of a shared worker.
@@ -33,7 +33,7 @@ MOSTLY_GROWN = 10
 
 @dataclass(frozen=True)
 class WorkerMemory:
-    """What one worker owns."""
+    """Memory that one worker owns."""
 
     #: Bytes that would be free again if it ended.
     private_bytes: int
@@ -61,9 +61,9 @@ def decide(
 ) -> AdmissionDecision:
     """Compare the available memory with the mean memory of the workers, one for each connection.
 
-    While no worker is grown up, ``first_worker_bytes`` stands for the mean; what young workers are
-    still expected to take is held back, so that a burst of connections cannot pass before the first
-    of them has grown.
+    While no worker is grown up, ``first_worker_bytes`` stands for the mean; the expected growth of
+    young workers is held back, so that a burst of connections cannot pass before the first of them
+    has grown.
     """
     all_workers = list(workers)
     grown = [worker.private_bytes for worker in all_workers if worker.age_s >= GROWTH_S]
@@ -80,7 +80,7 @@ def decide_share(
 ) -> AdmissionDecision:
     """Compare the available memory with the cost of one more environment of a shared worker.
 
-    What environments that have come lately are still expected to take is held back.
+    The expected growth of new environments is held back.
     """
     left = available_bytes - cost_bytes * young_environments
     return AdmissionDecision(left >= cost_bytes, left, cost_bytes)
@@ -98,7 +98,7 @@ class WorkerAdmission:
         self._available = AvailableMemory(fresh_s=AVAILABLE_IS_FRESH_S)
 
     def decide(self, worker_pids: Iterable[int]) -> AdmissionDecision:
-        """Decide about one more worker beside those that run."""
+        """Decide about one more worker."""
         memories = (self._memory.of(pid) for pid in worker_pids)
         return decide(
             self._available.bytes(),
@@ -118,7 +118,7 @@ class Sharing:
 class ShareAdmission:
     """Measures this machine and decides, for connections that share workers.
 
-    The cost of an environment is what workers own beyond what they owned without any, divided by
+    The cost of an environment is the workers' memory beyond their memory without any, divided by
     their environments. It is measured while nearly all of these have had the time to grow;
     ``first_connection_mib`` stands for it before.
     """
@@ -133,13 +133,13 @@ class ShareAdmission:
         self._memory_of = memory_of or ProcessMemory().of
         self._available = AvailableMemory(fresh_s=AVAILABLE_IS_FRESH_S)
         self._clock = clock
-        #: By pid: what a worker owned when it was ready, and had no environment.
+        #: By pid: the memory of a worker when it was ready, and had no environment.
         self._empty_bytes: dict[int, int] = {}
         #: Environments of all workers: when there were how many, for the last ``GROWTH_S``.
         self._history: deque[tuple[float, int]] = deque([(clock(), 0)])
 
     def decide(self, workers: Iterable[Sharing]) -> AdmissionDecision:
-        """Decide about one more connection beside those that ready workers serve."""
+        """Decide about one more connection."""
         environments = grown_bytes = 0
         for worker in workers:
             environments += worker.environments

@@ -46,9 +46,9 @@ class ExitedChild:
 class Children:
     """Forks functions into processes and owns those processes.
 
-    A child ends with its function; with SIGTERM; and with its parent, however that died: the
-    parent holds one end of a pipe, and the child stops when that end is closed. What
-    ``parents_own`` names is closed in every child.
+    A child ends with its function; with SIGTERM; and with its parent, however that died: the parent
+    holds one end of a pipe, and the child stops when that end is closed. ``parents_own`` is closed
+    in every child.
     """
 
     def __init__(self) -> None:
@@ -64,7 +64,7 @@ class Children:
     def fork(self, name: str, function: Callable[[], int], keeps: Closable | None = None) -> int:
         """Run ``function`` in a child, whose exit status it returns; return the child's pid.
 
-        It ``keeps`` one of the parent's own.
+        ``keeps`` is the parent's, and stays open in the child.
         """
         sys.stdout.flush()
         sys.stderr.flush()
@@ -84,7 +84,7 @@ class Children:
         self._parents_own += opened
 
     def no_longer_open(self, closed: Closable) -> None:
-        """Forget what the parent has closed."""
+        """Forget a file of the parent that is closed."""
         self._parents_own.remove(closed)
 
     def reap(self) -> list[ExitedChild]:
@@ -98,7 +98,7 @@ class Children:
         return ended
 
     def send_signal(self, pids: Iterable[int], number: signal.Signals) -> None:
-        """Send a signal to those of ``pids`` that run."""
+        """Send a signal to the running ones of ``pids``."""
         for pid in pids:
             if pid in self._names:
                 os.kill(pid, number)
@@ -112,13 +112,13 @@ class Children:
         return not self._runs_any(pids)
 
     def stop(self, number: signal.Signals = STOP) -> None:
-        """End all children, and close what ties them to this process: none is forked after this."""
+        """End all children, and close their ties to this process: none is forked after this."""
         self.end(self.pids, number)
         os.close(self._lifeline_read)
         os.close(self._lifeline_write)
 
     def end(self, pids: Collection[int], number: signal.Signals = STOP) -> None:
-        """End ``pids``: ask with a signal, wait, and kill those that still run."""
+        """End ``pids``: ask with a signal, wait, and kill the rest."""
         self.send_signal(pids, number)
         if self.wait(pids):
             return

@@ -1,4 +1,4 @@
-"""What a connection has to show before it is served, and how it is refused."""
+"""The proofs that a connection shows before it is served, and its refusal."""
 
 import contextlib
 import time
@@ -15,13 +15,13 @@ from relaax.protocol.framing import TlsPeer
 from relaax.protocol.tls_socket import PlainPeer
 from relaax.protocol.token_message import MAX_TOKEN_MESSAGE_BYTES, TOKEN_HEAD, shown_token
 
-#: How much of a first message shows which one it is.
+#: So much of a first message shows its kind.
 _TELLING_BYTES = 4
 
 #: All of it must be there before it is served, or so much: a state of version 1 may be large.
 _ENOUGH_BYTES = 64 * 1024
 
-#: What is said to clients whose token was right when they showed it: there may be a newer one.
+#: Sent to clients whose token was right at first: there may be a newer one.
 NOT_ANY_MORE = (
     "its token is not allowed any more, as it was renewed, or deleted from the server's"
     " --auth-token-file; connect again with a newer one"
@@ -30,11 +30,11 @@ NOT_ANY_MORE = (
 
 @dataclass(frozen=True)
 class Guard:
-    """What an RLX server asks of those who connect."""
+    """The conditions for connections to an RLX server."""
 
     #: None where it asks for no token.
     tokens: TokenFile | None
-    #: How long a connection may take to show what it has to.
+    #: How long a connection may take for its proofs.
     hello_timeout_s: float
     refusals: Refusals = field(default_factory=Refusals)
 
@@ -50,10 +50,9 @@ class TooLate(ProtocolError):
 class Entrance:
     """A connection that has not proved yet that it may be served; until then it costs little.
 
-    It proves that by the right token, where there are tokens, and by a whole first message that
-    begins like one of RLX, or much of a large one; inside TLS, if the port speaks that. One that
-    fails is refused with the reason, if it understands that: its first message, behind the token,
-    says so.
+    The proof is the right token, where there are tokens, and a whole first message that begins like
+    one of RLX, or much of a large one; inside TLS, if the port speaks that. A failed connection is
+    refused with the reason if its first message, behind the token, is of a version that has errors.
     """
 
     def __init__(
@@ -61,7 +60,7 @@ class Entrance:
     ) -> None:
         self.messages = messages
         self.peer = peer
-        #: Why it will not be served, whatever it proves; None where it may be.
+        #: The reason for a refusal, whatever it proves; None if it may be served.
         self.refusal = refusal
         #: Of the token that it has shown, where that is asked for and allows it to play.
         self.token_digest: bytes | None = None
@@ -70,8 +69,9 @@ class Entrance:
         self._deadline = time.monotonic() + guard.hello_timeout_s
         self._has_shown_token = False
         self._denial: AccessDenied | None = None
-        #: Whether the client understands an error: it has begun with a hello of version 2. Or with
-        #: one of TLS: any answer without TLS says there that none is spoken, a close does not.
+        #: Whether the client understands an error: it has begun with a hello of version 2, or of
+        #: TLS. Any answer without TLS shows a client with TLS that the port does not speak it; a
+        #: close does not.
         self.knows_errors = False
 
     @property
@@ -80,17 +80,17 @@ class Entrance:
         return self._denial is not None
 
     def passes(self, has_come: bool = True) -> bool:
-        """Look at what has come, if it has; return whether the connection may be served now.
+        """Read the bytes that have come; return whether the connection may be served now.
 
         AccessDenied when it may never be; TokenEnded when its token has been renewed or deleted
-        since it was shown; ProtocolError for nonsense, and when it takes
-        too long; OSError when it is lost.
+        since it was read; ProtocolError for nonsense, and when it takes too long; OSError when it
+        is lost.
         """
         if has_come:
             try:
                 if self._has_begun():
                     return True
-            except AccessDenied as error:  # of TLS, or what is known already
+            except AccessDenied as error:  # of TLS, or already judged
                 self._deny(error)
                 raise
         if time.monotonic() < self._deadline:
@@ -100,7 +100,7 @@ class Entrance:
         )
 
     def refuse(self, code: ErrorCode, text: str) -> None:
-        """Close the connection, and say why."""
+        """Close the connection with a reason."""
         if self.knows_errors:
             with contextlib.suppress(OSError, ValueError):
                 self.messages.send_now(binary.encode_error(code, text))
@@ -120,7 +120,9 @@ class Entrance:
             raise self._denial
         if not self.knows_errors and begun[:1] not in JSON_BEGINS:
             told = begun[:_TELLING_BYTES]  # and no more: it may be a second token
-            raise ProtocolError(f"its first message begins with {told!r}, as none of RLX does")
+            raise ProtocolError(
+                f"its first message begins with {told!r}, unlike any message of RLX"
+            )
         has_come = self.messages.has_message or len(begun) >= _ENOUGH_BYTES
         if has_come:
             self._require_token_still()
@@ -140,8 +142,8 @@ class Entrance:
     def _takes_token(self) -> bool:
         """Check the token when all of it is there; return whether it is.
 
-        Where no token is asked for, one that is shown is not looked at. Nor is that of a client
-        which is refused already: nobody without a certificate hears whether a token is right.
+        An unnecessary token is not looked at, nor the token of a client that is refused already:
+        without a certificate, nobody learns whether a token is right.
         """
         self.messages.max_received_bytes = MAX_TOKEN_MESSAGE_BYTES
         payload, tokens = self.messages.receive_now(), self._guard.tokens

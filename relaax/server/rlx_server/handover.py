@@ -21,7 +21,7 @@ MOST_CLOSED = 256
 
 @dataclass(frozen=True)
 class Report:
-    """What a shared worker says of itself. The first one says that it is ready."""
+    """The report of a shared worker. The first one shows that it is ready."""
 
     _FORMAT: ClassVar[struct.Struct] = struct.Struct("<qqq")
 
@@ -48,7 +48,7 @@ class Report:
 
 
 class Outbox:
-    """Hands accepted connections over to one worker, and keeps what that reports.
+    """Hands accepted connections over to one worker, and keeps its reports.
 
     It owns ``channel``, which keeps packets apart. A worker that has not started yet finds its
     connections when it has.
@@ -90,7 +90,7 @@ class Outbox:
 
     @property
     def connections(self) -> int:
-        """Connections that the worker has, or will have; without those that prove nothing."""
+        """Connections that the worker has, or will have; without unproved ones."""
         return self._by_host.total() - self._waiting
 
     @property
@@ -106,7 +106,7 @@ class Outbox:
         return self._channel.fileno()
 
     def listen(self) -> None:
-        """Take what the worker has reported."""
+        """Take the worker's reports."""
         while not self.is_lost:
             try:
                 packet = self._channel.recv(_PACKET_BYTES)

@@ -10,7 +10,7 @@ from relaax.spaces import Space, is_nested, members, numbers_of, shape_of
 #: A hello with long names, or a state of version 1 with much around its numbers.
 LEAST_BYTES = 64 * 1024
 
-#: What surrounds the arrays of one environment, and the names of up to 255 of them are longer.
+#: Larger than everything around the arrays of one environment and the names of up to 255 arrays.
 _BYTES_AROUND = 1024
 
 #: The name of an array, its type and shape, twice.
@@ -24,10 +24,10 @@ _NUMBER_BYTES = 32
 def message_limit(space: Space | None, environments: int) -> int:
     """Return how many bytes a message about so many environments may have.
 
-    ``space`` is that of one observation. It is room for two observations as 64-bit numbers, twice
-    over, or for one as text with all digits; the rest is refused before it is received or parsed,
-    which would keep other clients waiting. What is not known has the limit of the protocol, which
-    nothing exceeds.
+    ``space`` is that of one observation. There is room for two observations as 64-bit numbers,
+    twice over, or for one as text with all digits; larger messages are refused before they are
+    received or parsed, which would keep other clients waiting. An unknown space has the limit of
+    the protocol, which nothing exceeds.
     """
     leaves = None if space is None else list(_leaves(space))
     if leaves is None or any(shape_of(leaf) is None for leaf in leaves):
@@ -55,7 +55,7 @@ class ConnectionLimits:
     most_per_address: int
 
     def exceeded(self, connections: int, from_there: int) -> str | None:
-        """Return in words which limit one more would exceed, and None if it would none.
+        """Return in words the limit that one more connection would exceed; None if it is allowed.
 
         ``from_there``: how many of the ``connections`` come from its address.
         """
@@ -71,7 +71,7 @@ class ConnectionLimits:
 
 @dataclass(frozen=True)
 class ClientLimits:
-    """What one connection may do."""
+    """The limits of one connection."""
 
     #: Messages a second.
     most_messages: float = float("inf")

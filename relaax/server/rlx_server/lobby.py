@@ -22,7 +22,7 @@ class TooMany(ProtocolError):
 
 
 class Lobby:
-    """Holds connections that say nothing yet, at the cost of a descriptor and a few kilobytes each.
+    """Holds silent connections, at the cost of a descriptor and a few kilobytes each.
 
     An event loop polls ``fileno``, and calls ``proved`` when that is readable, and once a second.
     """
@@ -33,10 +33,10 @@ class Lobby:
         self._guard = guard
         self._open_connection = open_connection
         self._poll = select.epoll()
-        #: By descriptor, those that have waited longest at the beginning.
+        #: By descriptor, the longest waiting first.
         self._waiting: dict[int, Entrance] = {}
         self._turned_away = self._denied = 0
-        #: The clients' addresses of those that ended here.
+        #: The addresses of clients whose connections ended here.
         self._ended: list[str] = []
 
     def __len__(self) -> int:
@@ -50,7 +50,7 @@ class Lobby:
     def enter(self, sock: socket.socket, peer: str, refusal: str | None = None) -> None:
         """Take an accepted connection, which is this lobby's from then on.
 
-        ``refusal`` is what it will be told, whatever it proves, if it is refused already.
+        ``refusal`` is the message for a connection that is refused already, whatever it proves.
         """
         try:
             messages = self._open_connection(sock)
@@ -69,8 +69,7 @@ class Lobby:
         """Yield the connections that may be served now: each is here until it is yielded.
 
         So a process that is forked for one of them closes its copies of all others. With
-        ``looks_at_all``, those of which nothing has come are looked at, too, whether they have
-        taken too long.
+        ``looks_at_all``, silent connections are checked, too, for their deadlines.
         """
         come = [number for number, _ in self._poll.poll(0)]
         has_come = set(come)
@@ -81,23 +80,24 @@ class Lobby:
                 yield entrance
 
     def turned_away(self) -> int:
-        """Return how many were closed since this was asked, for what they had said, or not.
+        """Return how many connections were closed here since the last call.
 
-        Those are not among them that had been refused before they came here.
+        They had sent nonsense, or nothing in time; refusals of before they came here are not
+        counted.
         """
         turned_away, self._turned_away = self._turned_away, 0
         return turned_away
 
     def denied(self) -> int:
-        """Return how many since this was asked had shown no token or certificate that counts.
+        """Return how many since the last call had no valid token or certificate.
 
-        Each counts at once: also those that do not wait for their answer.
+        Each counts at once, also if it does not wait for its answer.
         """
         denied, self._denied = self._denied, 0
         return denied
 
     def ended(self) -> list[str]:
-        """Return the clients' addresses of those that have ended here since this was asked for."""
+        """Return the addresses of clients whose connections have ended here since the last call."""
         ended, self._ended = self._ended, []
         return ended
 
@@ -152,7 +152,7 @@ class Lobby:
 
 
 def _kind_of(error: ProtocolError) -> str:
-    """Return what the log calls an error: what a stranger has sent makes no new kind."""
+    """Return the kind of an error for the log: strangers' messages make no new kinds."""
     match error:
         case TooLate():
             return "late"

@@ -9,7 +9,7 @@ from relaax.configuration import leave_undisturbed, load_rlx_server, run_command
 
 
 def main() -> int:
-    """Run an RLX server; the exit status says how it ended."""
+    """Run an RLX server; it ends with an exit status."""
     status = run_command("relaax-rlx-server", lambda: _serve(sys.argv[1:]))
     leave_undisturbed()
     return status

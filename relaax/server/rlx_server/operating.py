@@ -1,4 +1,4 @@
-"""What operators see of an RLX server: its watcher answers for it."""
+"""The figures of an RLX server for operators; its watcher serves them."""
 
 import os
 import signal
@@ -66,7 +66,7 @@ def wait_for_the_end() -> int:
 
 
 def served(settings: WorkerSettings, tally: Tally) -> list[Figure]:
-    """Return what the live line shows where a checkpoint is exploited; else nothing."""
+    """Return the figures of the live line if a checkpoint is exploited; else nothing."""
     totals = tally.totals()
     if settings.exploitation is None:
         return []
@@ -105,7 +105,7 @@ def access_denied(tally: Tally) -> float:
 
 
 def figures(tally: Tally, has_parameter_server: bool = True) -> Iterable[Metric]:
-    """Yield what the server and its workers have counted."""
+    """Yield the counts of the server and its workers."""
     state, totals = tally.state, tally.totals()
     yield gauge("connections", "Connections that are served", totals[CONNECTIONS])
     yield gauge("environments", "Environments that are served", totals[ENVIRONMENTS])
@@ -114,7 +114,7 @@ def figures(tally: Tally, has_parameter_server: bool = True) -> Iterable[Metric]
     yield counter("steps_taken", "Steps whose reward has come, to be learnt from", steps[TAKEN])
     yield counters(
         "steps_left",
-        "The same, by what became of them where a learner of its own learns",
+        "The same by their fate, for algorithms with a learner of their own",
         "how",
         {how: steps[how] for how in (DELIVERED, DROPPED, LOST)},
     )
@@ -143,7 +143,9 @@ def figures(tally: Tally, has_parameter_server: bool = True) -> Iterable[Metric]
         {"died": state[Cell.WORKERS_LOST], "hung": state[Cell.WORKERS_HUNG]},
     )
     yield gauge("memory_available_bytes", "Memory that is available", state[Cell.AVAILABLE])
-    yield gauge("connection_memory_bytes", "What one more connection needs", state[Cell.NEEDED])
+    yield gauge(
+        "connection_memory_bytes", "Memory that one more connection needs", state[Cell.NEEDED]
+    )
     yield gauge("draining", "1 while connections are let go before the end", state[Cell.DRAINS])
     if has_parameter_server:
         answers = state.seconds_since(Cell.PARAMETER_SERVER_ANSWERED) <= AWAY_S
@@ -155,7 +157,7 @@ def figures(tally: Tally, has_parameter_server: bool = True) -> Iterable[Metric]
 
 
 def figures_of_exploitation(exploitation: Exploitation, tally: Tally) -> Iterable[Metric]:
-    """Yield what is served, and what it has earned."""
+    """Yield the served environments, and their returns."""
     totals, trained = tally.totals(), exploitation.trained
     yield gauge("exploited_global_step", "Global step of the checkpoint", trained.global_t)
     yield counter("episodes", "Episodes that have ended", totals[EPISODES])

@@ -72,7 +72,7 @@ class Workers(Protocol):
         """Let all connections go, each at the end of an episode."""
 
     def start_due(self) -> None:
-        """Start what should run and does not, if it is time to."""
+        """Start the process again, if it is gone and its pause is over."""
 
     def admit(self) -> AdmissionDecision:
         """Decide whether there is memory for one more connection."""
@@ -97,18 +97,17 @@ class Workers(Protocol):
 class RlxServer:
     """Listens, admits, reaps; ends with SIGINT, SIGTERM, or the training.
 
-    ``watch`` is what the watcher of the parameter server runs; it alone keeps ``operators``, a
+    ``watch`` runs in the watcher of the parameter server; only that process keeps ``operators``, a
     listener, open. With ``hands_over_at_once`` workers get connections as they come; without, when
-    they have proved in the ``lobby`` that they may be served. Those that are refused are there
-    until they have said enough to be told why. While no worker can take connections, clients wait
-    in the listener's queue.
-    Whatever happens is counted in ``state``, which the watcher reads. What ``served`` returns is
-    shown in the live line, too.
+    they have proved in the ``lobby`` that they may be served. Refused connections stay there until
+    their client can understand the reason. While no worker can take connections, clients wait in
+    the listener's queue.
+    All events are counted in ``state``, which the watcher reads. The result of ``served`` is shown
+    in the live line, too.
 
     With SIGTERM it drains: it takes no more connections, and ends when all have been closed, each
     at the end of an episode, or after ``drain_s`` seconds, or with the next signal. It does not
-    wait for a parameter server that is away. A worker of which ``watchdog`` says that it hangs is
-    killed.
+    wait for a parameter server that is away. A worker that hangs by ``watchdog`` is killed.
     """
 
     def __init__(
@@ -199,7 +198,7 @@ class RlxServer:
 
     def _loop(self) -> None:
         self._selector.register(self._wake_reader, selectors.EVENT_READ, self._wake)
-        self._look_around()  # the watcher, which is started next, tells operators of it
+        self._look_around()  # the watcher, which is started next, serves it to operators
         while not self._stops:
             self._keep_watching()
             if self._drains:
@@ -344,7 +343,7 @@ class RlxServer:
                 self._lobby.enter(connection, peer, refusal)
 
     def _take_from_lobby(self, looks_at_all: bool = False) -> None:
-        """Admit the connections that have proved that they may be served, or say why not."""
+        """Admit the connections that have proved that they may be served, or refuse them."""
         for entrance in self._lobby.proved(looks_at_all):
             refusal = entrance.refusal or self._admit(
                 entrance.messages, entrance.peer, entrance.token_digest

@@ -22,7 +22,7 @@ _log = logging.getLogger(__name__)
 #: How long after its start a worker that has failed is started again, at the earliest.
 RESTART_S = 2.0
 
-#: A worker that takes longer to start, because the parameter server is away say, gets connections
+#: A worker that takes longer to start, for example without a parameter server, gets connections
 #: only when no other worker does better.
 START_S = 20.0
 
@@ -35,8 +35,8 @@ class SharedWorkers:
 
     ``run`` is given the next of ``seeds``, a row of ``tally`` and the worker's end of the channel.
     Connections are taken as soon as all workers have been ready. A worker that is started again
-    gets its share while it starts: its clients, which come back, wait for it. One that has failed
-    to start gets none until it is ready, as long as others are there.
+    gets its share while it starts: its clients, which come back, wait for it. If it fails to start,
+    it gets none until it is ready, as long as others are there.
     """
 
     def __init__(
@@ -209,7 +209,7 @@ class _SharedWorker:
         return 0 if self.outbox is None else self.outbox.load
 
     def start_if_due(self) -> None:
-        """Fork the process if there is none and it is time to."""
+        """Fork the process if it is gone and its pause is over."""
         if self.pid is not None:
             self._kill_if_stuck(self.pid)
             return
@@ -252,7 +252,7 @@ class _SharedWorker:
         return self._run(seed, self._tally.row(self._row), theirs)
 
     def _listen(self) -> None:
-        """Take what the worker reports."""
+        """Take the worker's reports."""
         if self.outbox is None:
             return
         was_ready = self.is_ready

@@ -5,7 +5,8 @@ from collections.abc import Callable, Mapping
 
 from relaax.server.rlx_server.tally.row import Cell, ServerState
 
-#: Whoever has not looked for so long was stopped itself, and the workers with it, by Ctrl-Z say.
+#: After a longer pause between looks the server itself was stopped, for example by Ctrl-Z, and the
+#: workers with it.
 _STOPPED_S = 10.0
 
 
@@ -26,10 +27,10 @@ class Watchdog:
         self._found: set[tuple[int, float]] = set()
 
     def hung(self, turns: Mapping[int, float]) -> list[int]:
-        """Return those pids of which a turn lasts too long, once for each turn.
+        """Return the pids whose turn lasts too long, once for each turn.
 
-        ``turns`` says when each began; a worker that has not begun to serve has none, or one that
-        began at 0. One that is killed may stay among them for a moment.
+        ``turns``: the begin of each; a worker that has not begun to serve is missing, or has 0. A
+        killed worker may stay in it for a moment.
         """
         now = self._clock()
         if now - self._looked_at > _STOPPED_S:

@@ -28,10 +28,10 @@ WAIT_S = 1.0
 def watch_parameter_server(settings: WorkerSettings, state: ServerState, places: PlaceTable) -> int:
     """Return when the parameter server closes after the training.
 
-    Meanwhile ``state`` is kept up to date, and what ``places`` are among those of all RLX servers.
+    Meanwhile ``state`` is kept up to date, and the server's ``places`` among all RLX servers.
 
-    Where it is away for so long that it will not be back, it may have ended with the training: who
-    missed that ends, too. So does who has waited as long for the first answer.
+    Exit if the parameter server stays away for ``give_up_s``, also at the start: the training may
+    have ended meanwhile.
 
     In a process of its own, so that the RLX server itself never starts gRPC.
     """

@@ -35,7 +35,7 @@ from relaax.server.rlx_server.worker.settings import Exploitation, WorkerSetting
 from relaax.spaces import numbers_of
 from relaax.telemetry.operators import operator_listener
 
-#: What the first connection is expected to need, with a worker of its own and in a shared one.
+#: The expected memory of the first connection, with a worker of its own and in a shared one.
 WORKER_MIB, SHARE_MIB = 128.0, 1.0
 
 #: An environment has a rollout that fills, and one that is learnt from; of 32-bit numbers.
@@ -45,7 +45,7 @@ _ROLLOUTS, _NUMBER_BYTES = 2, 4
 def rlx_server(configuration: RlxServerConfiguration, listener: socket.socket) -> RlxServer:
     """Return the RLX server of a configuration, which accepts from ``listener``.
 
-    Whatever its workers share is imported before they are forked.
+    Shared modules of the workers are imported before they are forked.
     """
     options = configuration.options
     algorithm = load_algorithm(configuration.algorithm.directory)
@@ -119,7 +119,7 @@ def rlx_server(configuration: RlxServerConfiguration, listener: socket.socket) -
 def _connections(
     options: RlxServerOptions, config: ConfigBase, access: Access
 ) -> Callable[[socket.socket], FrameConnection]:
-    """Return what makes a connection of an accepted socket."""
+    """Return the constructor of a connection from an accepted socket."""
     framed = partial(
         FrameConnection,
         max_frame_bytes=options.max_frame_bytes or DEFAULT_MAX_FRAME_BYTES,
@@ -136,7 +136,7 @@ def _connections(
 def _exploitation(
     options: RlxServerOptions, algorithm: Algorithm, config: ConfigBase
 ) -> Exploitation | None:
-    """Return what ``--exploit`` asks for: all workers share its parameters, which are read here."""
+    """Return the policy of ``--exploit``: all workers share its parameters, which are read here."""
     if options.exploit is None:
         return None
     checkpoints = checkpoints_at(
@@ -171,7 +171,7 @@ def first_connection_mib(options: RlxServerOptions, config: ConfigBase) -> float
 
 
 def seeds_of_workers(listener: socket.socket, seed: int | None) -> Iterator[int]:
-    """Return numbers of which no two RLX servers have the same ones, unless their seeds agree."""
+    """Return random numbers that no two RLX servers share, unless their seeds agree."""
     if seed is None:
         address = f"{socket.gethostname()} {listener.getsockname()[:2]}"
         seed = zlib.crc32(address.encode())

@@ -1,11 +1,11 @@
-"""What an RLX server and its workers count, in memory that they share.
+"""Counts of an RLX server and its workers, in memory that they share.
 
 ``table``   the memory: a row for the server, and one for each worker
-``places``  which place each environment has among all
+``places``  the place of each environment among all
 ``row``     the counts that a worker writes of itself, and an RLX server of all
 
-Each cell has one writer and is written at once, so that nobody waits for anybody. Workers count on
-every turn; what they have counted is added up when somebody asks.
+Each cell has one writer and is written at once, without locks. Workers count on every turn; the
+counts are added up when somebody asks.
 """
 
 from relaax.server.rlx_server.tally.row import ServerState, WorkerRow, private_row

@@ -17,15 +17,15 @@ MOST_PLACES = 65_536
 
 _BYTES = 8
 
-#: The owner of what is free.
+#: The owner of free places.
 _NOBODY = 0
 
 
 class PlaceTable:
-    """Gives environments the smallest numbers that are free; workers share it, if ``is_shared``.
+    """Gives environments the smallest free numbers; workers share it, if ``is_shared``.
 
-    It is made before anything is forked. Places belong to an owner, a worker's row from 1 on: what
-    one has that was killed is released.
+    It is made before anything is forked. Places belong to an owner, a worker's row from 1 on: the
+    places of a killed worker are released.
     """
 
     def __init__(self, most: int = MOST_PLACES, is_shared: bool = True) -> None:
@@ -70,7 +70,7 @@ class PlaceTable:
 
     @contextmanager
     def _locked(self) -> Iterator[None]:
-        """Let one process at a time look for what is free; one that is killed locks nobody out."""
+        """Let one process at a time look for free places; a killed process leaves no lock."""
         if self._lock is None:
             yield
             return

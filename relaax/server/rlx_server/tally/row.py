@@ -24,7 +24,7 @@ TURN_BEGAN = 0
 #: From here on cells only grow, and belong to the RLX server's sums when the worker has ended.
 STEPS = 3
 
-#: Connections that were closed for what they had said, or not, before they were served.
+#: Connections that were closed, for their messages or silence, before they were served.
 TURNED_AWAY = 6
 
 #: Connections without a token or a certificate that counts.
@@ -35,7 +35,7 @@ RESTS = 8
 
 _AFTER_COUNTS = 9
 
-#: Steps whose reward has come, and that ended with their worker.
+#: Steps whose reward has come, and that were lost with their worker.
 LOST = "lost"
 
 
@@ -49,17 +49,17 @@ class Cell(IntEnum):
     REFUSED_WITHOUT_WORKER = auto()
     #: Because of a limit of the number of connections.
     REFUSED_FOR_LIMIT = auto()
-    #: Before they were given to a worker: what they had said, or not, was wrong.
+    #: Connections that were closed, for their messages or silence, before they got a worker.
     TURNED_AWAY = auto()
-    #: Those that had shown no token or certificate that counts: before that, too.
+    #: The part of them without a valid token or certificate, also before they got a worker.
     ACCESS_DENIED = auto()
     WORKERS_LOST = auto()
     WORKERS_HUNG = auto()
     #: 1 while connections are taken.
     LISTENS = auto()
-    #: 1 while connections are let go and none is taken.
+    #: 1 while the server drains.
     DRAINS = auto()
-    #: Bytes of memory, and those that one more connection needs.
+    #: Bytes of available memory, and of the memory that one more connection needs.
     AVAILABLE = auto()
     NEEDED = auto()
     #: When the parameter server answered last, and when it did not: the watcher writes these.
@@ -181,7 +181,7 @@ class WorkerRow:
         self._cells[STEPS] += steps
 
     def count_taken(self, steps: int) -> None:
-        """Count steps of environments that learn, whose rewards have come."""
+        """Count rewarded steps of environments that learn."""
         if steps:
             self._kept.add(TAKEN, steps)
 
@@ -211,7 +211,7 @@ class WorkerRow:
         self._cells[RESTS] += 1
 
     def note_served(self, connections: int, environments: int) -> None:
-        """Take note of what is served now."""
+        """Store the numbers of served connections and environments."""
         self._cells[CONNECTIONS], self._cells[ENVIRONMENTS] = connections, environments
 
 

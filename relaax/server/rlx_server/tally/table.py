@@ -22,7 +22,7 @@ from relaax.telemetry.kept_counts import DELIVERED, DROPPED, TAKEN
 
 IntArray = npt.NDArray[np.int64]
 
-#: So many workers are counted at a time; memory is taken for those that there are.
+#: So many workers are counted at a time; memory is taken for existing ones only.
 MOST_WORKERS = 16_384
 
 _FLOAT_BYTES = 8
@@ -74,29 +74,29 @@ class Tally:
     """A row for each worker, which an RLX server gives out and takes back.
 
     It is made before anything is forked. The RLX server alone calls ``take`` and ``give_back``; any
-    process may read. If the workers ``deliver`` their steps, those that a worker had not delivered
+    process may read. If the workers ``deliver`` their steps, steps that a worker had not delivered
     when it ended are counted as lost.
     """
 
     def __init__(self, deliver: bool = False) -> None:
         self._deliver = deliver
-        #: Steps by what became of them: a row that another worker gets goes on counting.
+        #: Steps by their fate; the next worker in a row goes on counting.
         self.kept = kept_steps(MOST_WORKERS + 1)
         cells = _HEAD + len(Cell) + (MOST_WORKERS + 1) * WIDTH
         self._memory = mmap.mmap(-1, cells * _FLOAT_BYTES)
         everything = memoryview(self._memory).cast("d")
         self._head = everything[:_HEAD]
         self._rows_view = everything[_HEAD + len(Cell) :]
-        #: float64 [rows, WIDTH]: the first one has what workers counted that are gone.
+        #: float64 [rows, WIDTH]: the first row has the counts of departed workers.
         self._rows: FloatArray = np.asarray(self._rows_view).reshape(-1, WIDTH)
         self._numbers = SlotPool()
         #: Where the environments of all workers are.
         self.places = PlaceTable()
-        #: What is known of the server as a whole.
+        #: The figures of the whole server.
         self.state = ServerState(everything[_HEAD : _HEAD + len(Cell)])
 
     def take(self) -> int | None:
-        """Return the number of a free row, for a worker; None where there is none."""
+        """Return the number of a free row, for a worker; None if all are taken."""
         number = int(self._numbers.take(1)[0]) + 1
         if number > MOST_WORKERS:
             self._numbers.give_back(np.array([number - 1]))
@@ -105,14 +105,14 @@ class Tally:
         return number
 
     def row(self, number: int | None) -> WorkerRow:
-        """Return a row for its worker to write; None stands for one that nobody reads."""
+        """Return a row for its worker to write; for None a row that nobody reads."""
         if number is None:
             return private_row()
         cells = self._rows_view[number * WIDTH : (number + 1) * WIDTH]
         return WorkerRow(cells, self.kept.row(number), OwnPlaces(self.places, number))
 
     def give_back(self, number: int | None) -> None:
-        """Keep what a worker has counted, which has ended, and let another one have its row."""
+        """Add a departed worker's counts to the first row, and free its own."""
         if number is None:
             return
         self._count_lost(number)
@@ -124,7 +124,7 @@ class Tally:
         self._numbers.give_back(np.array([number - 1]))
 
     def _count_lost(self, number: int) -> None:
-        """Count what a worker has left behind; some of it may have been stored all the same."""
+        """Count a departed worker's undelivered steps; some of them may have been stored."""
         if self._deliver:
             row = self.kept.row(number)
             row.add(LOST, row[TAKEN] - row[DELIVERED] - row[DROPPED] - row[LOST])
@@ -134,7 +134,7 @@ class Tally:
         return 0.0 if number is None else float(self._rows[number, TURN_BEGAN])
 
     def totals(self) -> FloatArray:
-        """Return the sums of all workers, float64 [WIDTH], those that are gone included."""
+        """Return the sums of all workers, float64 [WIDTH], departed ones included."""
         for _ in range(_MOST_TRIES):
             before = self._head[_CHANGES]
             sums: FloatArray = self._rows[: int(self._head[_USED]) + 1].sum(axis=0)

@@ -1,4 +1,4 @@
-"""What actions an algorithm may return, from the action space of its configuration."""
+"""The actions that an algorithm may return, by the action space of its configuration."""
 
 from typing import Any
 
@@ -14,7 +14,7 @@ _INTEGER, _FLOAT, _DOUBLE = np.dtype(np.int64), np.dtype(np.float32), np.dtype(n
 
 
 class UnusableActions(AgentError):
-    """An algorithm returned what no environment of its action space can take.
+    """An algorithm returned an action that fits no environment of its action space.
 
     The client has done nothing wrong; but asking again would not help: the algorithm must change.
     """
@@ -23,9 +23,9 @@ class UnusableActions(AgentError):
 class ActionRule:
     """Which actions [A, ...] fit an action space: their type, shape and range.
 
-    algorithm: what it is called in errors. Actions of a Box are finite, and may lie outside of its
-    bounds, which belong to the environment, but not outside of its type, if that is one of
-    integers. Without a space anything that is finite fits; None does not.
+    algorithm: its name in errors. Actions of a Box are finite, and may lie outside of its bounds,
+    which belong to the environment, but not outside of an integer type. Without a space any finite
+    action fits; None does not.
     """
 
     def __init__(self, space: Space | None, algorithm: str) -> None:
@@ -46,7 +46,7 @@ class ActionRule:
     def counted(self, actions: Any, count: int) -> Any:
         """Return ``actions`` as an array of ``count`` rows; without a space, as they are.
 
-        UnusableActions for another number, and for what is no array.
+        UnusableActions for another number of rows, and for anything but an array.
         """
         if not isinstance(actions, np.ndarray) and self._space is not None:
             try:
@@ -63,11 +63,10 @@ class ActionRule:
         return actions
 
     def usable(self, actions: Any) -> Any:
-        """Return actions as they are sent; UnusableActions says what is wrong with them.
+        """Return actions as they are sent; UnusableActions names the fault.
 
-        Those of a discrete space become 64-bit integers. Those of a Box are floats, or, if it has a
-        type of integers and they are integers, of that type. Without a space they stay what they
-        are.
+        Actions of a discrete space become 64-bit integers. Actions of a Box are floats, or integers
+        if both the space and the actions are. Without a space they stay as they are.
         """
         if len(actions) == 0:
             return actions
@@ -93,7 +92,7 @@ class ActionRule:
         return actions if actions.dtype.kind == "f" else actions.astype(np.float32)
 
     def unsendable(self, error: Exception) -> UnusableActions:
-        """Return the error for actions of which a codec says that they cannot be sent."""
+        """Return the error for actions that a codec cannot send."""
         return self._error(f"an unusable action: {error}")
 
     def _require_finite(self, numbers: Array) -> None:

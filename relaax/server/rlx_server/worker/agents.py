@@ -1,4 +1,4 @@
-"""What chooses actions in a worker: a batch agent of the algorithm, or an agent for each slot."""
+"""The agents of a worker: a batch agent of the algorithm, or an agent for each slot."""
 
 import logging
 from collections.abc import Callable, Iterator, Sequence
@@ -30,7 +30,7 @@ Array = npt.NDArray[Any]
 
 @dataclass(frozen=True)
 class Agents:
-    """What chooses actions for all slots, and its way to the parameter server; it owns both."""
+    """The agents for all slots, and their way to the parameter server; it owns both."""
 
     batch_agent: BatchAgentBase
     stub: BridgeBase
@@ -49,7 +49,7 @@ class SeparateAgents(BatchAgentBase):
     """An agent for each environment, for algorithms without batches.
 
     ``make_agent`` is called with 0, 1, 2 and so on. States are of any kind, in arrays of objects.
-    What agents raise is added to ``failures``.
+    Exceptions of agents are added to ``failures``.
     """
 
     def __init__(self, make_agent: Callable[[int], AgentBase], failures: FailureLog) -> None:
@@ -61,8 +61,7 @@ class SeparateAgents(BatchAgentBase):
     def open(self, slots: IntArray) -> None:
         """Make an agent for each slot.
 
-        AgentError when one of them cannot be made, or what it raises on purpose; all that have been
-        made are closed then.
+        AgentError when an agent cannot be made, or its own exception; all agents are closed then.
         """
         made: list[AgentBase] = []
         try:
@@ -76,7 +75,7 @@ class SeparateAgents(BatchAgentBase):
         self._agents.update(zip(slots.tolist(), made, strict=True))
 
     def evaluator(self, evaluation: Evaluation) -> EvaluatorBase:
-        """Return agents that evaluate; InvalidState will say so if they cannot."""
+        """Return evaluating agents; InvalidState later if they cannot evaluate."""
         return SeparateEvaluators(self._next_agent, evaluation, self._failures)
 
     def _next_agent(self) -> AgentBase:
@@ -99,8 +98,8 @@ class SeparateAgents(BatchAgentBase):
     def check(self, states: States) -> Array:
         """Leave the states [B] to the agents, which check them when they act.
 
-        Of arrays by name each state is a dict. Each agent may keep its state: what is a view of a
-        message is copied.
+        Of arrays by name each state is a dict. Each agent may keep its state: views of a message
+        are copied.
         """
         kept = np.empty(number_of(states), np.object_)
         for index, state in enumerate(_rows_of(states) if isinstance(states, dict) else states):
@@ -108,7 +107,7 @@ class SeparateAgents(BatchAgentBase):
         return kept
 
     def check_executed(self, actions: Sequence[Any] | Array) -> Array:
-        """Leave the actions [X] to the agents, which refuse those that they cannot use."""
+        """Leave the actions [X] to the agents, which refuse unusable ones."""
         kept = np.empty(len(actions), np.object_)
         for index, action in enumerate(actions):
             kept[index] = _own(action)
@@ -119,19 +118,19 @@ class SeparateAgents(BatchAgentBase):
     ) -> list[Any]:
         """Ask one agent after the other.
 
-        InvalidState for what one of them refuses, AgentError when one of them fails.
+        InvalidState if an agent refuses its state, AgentError when an agent fails.
         """
         with self._failing_as("the agent"):
             return self._act(transitions, states, finals)
 
     @contextmanager
     def _failing_as(self, what: str) -> Iterator[None]:
-        """Raise an AgentError, and log the traceback once, for what an algorithm's code raises."""
+        """Raise an AgentError for an exception of an algorithm's code; log the traceback once."""
         try:
             yield
         except (RelaaxError, MemoryError):
             raise
-        except Exception as error:  # whatever an algorithm's own code raises
+        except Exception as error:  # any exception of an algorithm's own code
             self._failures.add(what, error)
             raise AgentError(f"{what} failed: {in_words(error)}") from error
 
@@ -206,5 +205,7 @@ def _own(state: Any) -> Any:
 def _close(agent: AgentBase) -> None:
     try:
         agent.close()
-    except Exception:  # whatever an algorithm's own code raises: the others are closed all the same
+    except (
+        Exception
+    ):  # any exception of an algorithm's own code: the others are closed all the same
         _log.exception("an agent failed to close")

@@ -1,4 +1,4 @@
-"""What belongs to one connection, apart from the loop that serves it."""
+"""The state of one connection, apart from the loop that serves it."""
 
 import logging
 import time
@@ -15,7 +15,7 @@ _log = logging.getLogger(__name__)
 
 
 class TokenWatch:
-    """Compares what connections have shown with the file of tokens, whenever that has changed."""
+    """Compares the tokens of connections with the token file, whenever that has changed."""
 
     def __init__(self, tokens: TokenFile | None) -> None:
         self._tokens = tokens
@@ -23,7 +23,7 @@ class TokenWatch:
         self._generation = 0
 
     def deleted(self, connections: "Iterable[Connection]") -> "list[Connection]":
-        """Return those that are to be closed, each once."""
+        """Return the connections to be closed, each once."""
         if self._tokens is None:
             return []
         generation = self._tokens.generation()
@@ -40,7 +40,7 @@ class TokenWatch:
 
 
 class Connection:
-    """The way of a client's messages, and how long it lasts; ``session`` knows what they say."""
+    """The transport of a client's messages; ``session`` has their content."""
 
     def __init__(
         self, messages: MessageConnection, session: Session, peer: str, timeout_s: float | None
@@ -73,14 +73,14 @@ class Connection:
         self._goodbye = "the server is about to stop; connect again"
 
     def send(self, payload: bytes) -> None:
-        """Send what the client takes at once; InvalidState for more than a frame may hold."""
+        """Send as much as the client takes at once; InvalidState for more than a frame may hold."""
         try:
             self.messages.send_now(payload)
         except ValueError as error:
             raise InvalidState(f"an answer cannot be sent: {error}") from error
 
     def goodbye(self) -> bytes | None:
-        """Return what is said when the time is up; None in version 1."""
+        """Return the message for the end of the time; None in version 1."""
         if not self.session.knows_errors:
             return None
         return binary.encode_error(ErrorCode.GO_ELSEWHERE, self._goodbye)
@@ -88,12 +88,12 @@ class Connection:
     def note_rest(self, metrics: float) -> None:
         """Log, the first time, that no more is read within a second that began with ``metrics``.
 
-        Where many connections rest at once, a few lines name some of them, and say how many.
+        Where many connections rest at once, a few lines name some of them, with their number.
         """
         if not self._has_rested:
             self._has_rested = True
             _log.warning(
-                "%s has sent %d metrics in a second: what else it sends waits for the next one, "
+                "%s has sent %d metrics in a second: further messages wait for the next one, "
                 "steps too, then and whenever it does so again (--max-metric-rate)",
                 self.peer,
                 metrics,
@@ -101,7 +101,7 @@ class Connection:
             )
 
     def part(self, code: ErrorCode, text: str) -> None:
-        """Close the connection; say why, unless the client has to be waited for."""
+        """Close the connection with a reason, unless the client has to be waited for."""
         if self.session.knows_errors and not self.messages.is_unsent:
             try:
                 self.messages.send_now(binary.encode_error(code, text))

@@ -1,4 +1,4 @@
-"""Which episodes go on in a worker, and what is counted of them."""
+"""The running episodes of a worker, and their rewards and lengths."""
 
 import time
 from collections.abc import Callable
@@ -53,7 +53,7 @@ class Episodes:
         self._is_running[slots] = False
 
     def read(self, slots: IntArray, flags: Flags, rewards: FloatArray) -> Transitions:
-        """Return what flags say; NoEpisode for a step outside of an episode. Changes nothing."""
+        """Return the flags' meaning; NoEpisode for a step outside of episodes. Changes nothing."""
         is_running = self._is_running[slots]
         transitions = read_transitions(slots, flags, rewards, is_running)
         if not is_running.all():
@@ -75,7 +75,7 @@ class Episodes:
         return bool(steps.has_ended.any() or given_up.any())
 
     def count(self, transitions: Transitions) -> FloatArray:
-        """Count what happened; return the sums of rewards of the episodes that ended [E].
+        """Count the transitions; return the sums of rewards of the episodes that ended [E].
 
         A sum may be too large for a float.
         """
@@ -100,7 +100,7 @@ class Episodes:
         self._means.store_if_due()
 
     def close(self) -> None:
-        """Store what is left."""
+        """Store the remaining metrics."""
         self._means.store()
 
     def _note_rewards(self, rewards: FloatArray) -> None:

@@ -1,4 +1,4 @@
-"""How a conversation begins: the first message says in which version."""
+"""The first message of a conversation, which shows its version."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -34,20 +34,20 @@ class Codec(Protocol):
 
 @dataclass(frozen=True)
 class Beginning:
-    """What a client's first message says."""
+    """The content of a client's first message."""
 
     codec: Codec
-    #: What it announces; in version 1, nothing but one environment.
+    #: The announcement; in version 1, nothing but one environment.
     hello: Hello
-    #: What answers it; None in version 1, where the first message is one like all others.
+    #: The answer; None in version 1, where the first message is like all others.
     welcome: bytes | None
 
 
 def begin(settings: WorkerSettings, first: Payload) -> Beginning:
-    """Return what a client's first message says.
+    """Return the content of a client's first message.
 
     InvalidState for a hello that does not fit the configuration; ``binary.Error`` or ProtocolError
-    for one that cannot be understood.
+    for a hello that cannot be understood.
     """
     if not binary.is_hello(first):
         nothing = Hello(run_id="", environment="")

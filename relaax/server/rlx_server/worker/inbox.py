@@ -47,11 +47,11 @@ class Inbox:
         return taken
 
     def note_closed(self, peer: str) -> None:
-        """Take note that a connection is closed; the next report says so."""
+        """Note that a connection is closed, for the next report."""
         self._closed.append(peer)
 
     def report(self, environments: int, waiting: int = 0) -> None:
-        """Tell the RLX server how much this worker has taken, if that has changed.
+        """Report this worker's load to the RLX server, if it has changed.
 
         ``waiting`` connections have not proved yet that they may be served.
         """

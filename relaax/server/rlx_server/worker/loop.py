@@ -33,13 +33,13 @@ _log = logging.getLogger(__name__)
 #: How often messages that have begun are looked at, whether they are overdue.
 SWEEP_S = 1.0
 
-#: What one client, or its agent, can cause, and what ends its connection alone.
+#: Errors that one client, or its agent, can cause, and that end its connection alone.
 _CLIENTS_FAULTS = (ProtocolError, binary.Error, NoRoom, AgentError, OSError)
 
 #: So many metrics of a connection are handled in a turn, if they have come: others wait meanwhile.
 METRICS_A_TURN = 16
 
-#: What clients send during a longer turn may not all be read in the next one.
+#: After a longer turn, the next one may not read all messages of clients.
 LONG_TURN_S = 1.0
 
 
@@ -47,15 +47,15 @@ class Worker:
     """Serves connections until it is asked to stop.
 
     With an ``inbox`` it takes connections from there, until that is closed; without one it ends
-    with its last connection. ``make_agents`` is called before the first environment comes. What it
-    does is counted in ``row``. Where ``stop`` asks it to drain, it closes each connection at the
-    end of an episode.
+    with its last connection. ``make_agents`` is called before the first environment comes. Events
+    are counted in ``row``. Where ``stop`` asks it to drain, it closes each connection at the end of
+    an episode.
 
-    Nothing here waits for a client: what has come is read, what a client does not take is kept
-    until it does, and a message that takes too long ends its own connection. At most one message of
-    a connection that is answered is handled in a turn, and none while an answer is unsent. Metrics
-    are not answered, so that nothing but this end makes a client wait that sends too many: a
-    connection rests when it has sent as many as it may in a second.
+    The loop never waits for a client: it reads available bytes, keeps unsent ones until the client
+    takes them, and closes a connection whose message takes too long. At most one message of a
+    connection that is answered is handled in a turn, and none while an answer is unsent. Metrics
+    are not answered, so that only this end can slow down a client with too many: its connection
+    rests for the remainder of the second.
     """
 
     def __init__(
@@ -106,7 +106,7 @@ class Worker:
     ) -> None:
         """Serve a connection, which has proved that it may be served.
 
-        It is served as long as the token of that digest is allowed; if None, whatever is.
+        It is served as long as the token of that digest is allowed; if None, without a token.
         """
         number = messages.fileno()
         responders, begun = self._responders, partial(self._note_begun, messages)
@@ -141,7 +141,7 @@ class Worker:
             connection.part(code, text)
 
     def close(self) -> None:
-        """Close all connections, say why if there is a reason, and end the agents."""
+        """Close all connections, with the reason if there is one, and end the agents."""
         if self._stop.reason is not None:
             self.part_from_all(self._stop.reason.code, self._stop.reason.text)
         for connection in list(self._connections.values()):
@@ -157,7 +157,7 @@ class Worker:
         return bool(self._connections) if self._inbox is None else self._inbox.is_open
 
     def _turn(self) -> None:
-        """Handle what has come, and answer all steps among it together."""
+        """Handle all messages that have come, and answer their steps together."""
         self._row.begin_turn()
         if self._stop.drains and not self._drains:
             self._drain()
@@ -185,7 +185,7 @@ class Worker:
             self._answer(requests, began_at)
         now = self._clock()
         self._is_behind = now - began_at > LONG_TURN_S
-        if now >= self._note_at:  # when what has come is answered
+        if now >= self._note_at:  # when the messages before it are answered
             for connection in self._tokens.deleted(self._connections.values()):
                 self._dismiss(connection)
             self._note_connected(now)
@@ -207,7 +207,7 @@ class Worker:
                 self._drop(connection, answer.error)
 
     def _responder_of(self, connection: Connection) -> Responder:
-        """Return what answers a connection; in most workers there is but one."""
+        """Return the responder of a connection; most workers have only one."""
         evaluation = connection.session.evaluation
         return self._responders.training if evaluation is None else self._responders.of(evaluation)
 
@@ -218,11 +218,11 @@ class Worker:
         )
 
     def _take_from(self, descriptor: int) -> None:
-        """Take what has come, and not from a connection that is served."""
+        """Take connections and signals, everything but messages of served connections."""
         if descriptor == self._lobby.fileno():
             self._take_from_lobby()
         elif self._inbox is None or descriptor != self._inbox.fileno():
-            self._stop.listen()  # the next turn looks at what is asked for
+            self._stop.listen()  # the next turn checks it
         else:
             for sock, peer in self._inbox.take():
                 self.accept(sock, peer)
@@ -312,7 +312,7 @@ class Worker:
             self._go_on(connection)
 
     def _flush(self, connection: Connection) -> None:
-        """Send more of what a client has not taken."""
+        """Send more of the unsent bytes."""
         try:
             connection.messages.flush()
         except _CLIENTS_FAULTS as error:
@@ -323,16 +323,16 @@ class Worker:
             self._go_on(connection)
 
     def _go_on(self, connection: Connection) -> None:
-        """Look at what else has been read, or close a connection that is about to leave."""
+        """Look at messages that have been read already, or close a connection that leaves."""
         if connection.is_leaving:
             self._close(connection)
         elif connection.messages.has_message:
             self._buffered[connection.descriptor] = connection
 
     def _sweep(self, now: float, moving: set[int]) -> None:
-        """Close connections whose messages take too long, but not those with ``moving`` ones.
+        """Close connections whose messages take too long, except ``moving`` ones.
 
-        Nor those that rest: what they wait for may lie there. They go on.
+        Resting connections go on: their next message may lie there already.
         """
         elapsed_s = now - self._sweep_at + SWEEP_S
         self._sweep_at = now + SWEEP_S
@@ -358,7 +358,7 @@ class Worker:
                 self._close(connection)
 
     def _note_connected(self, now: float) -> None:
-        """Say how many connections there are; of those for evaluation the operators alone know."""
+        """Report the number of connections; only operators learn of evaluating ones."""
         self._note_at = now + SWEEP_S
         self._row.note_served(len(self._connections), self._environments())
         training = [c for c in self._connections.values() if c.session.is_training]
@@ -367,7 +367,7 @@ class Worker:
     def _dismiss(self, connection: Connection) -> None:
         """Close a connection whose token is not allowed any more, as soon as all is sent.
 
-        Its client may know a newer one by now; that of who does not is refused when it is shown.
+        Its client may know a newer one by now. An old token is refused at the next connection.
         """
         _log.warning(
             "closing the connection from %s: %s", connection.peer, NOT_ANY_MORE,

@@ -1,4 +1,4 @@
-"""What a worker measures of itself: how long messages and evaluations take."""
+"""Times of a worker's messages and evaluations."""
 
 import os
 import socket
@@ -8,7 +8,7 @@ from relaax.server.rlx_server.tally import WorkerRow
 from relaax.telemetry.interval_metrics import IntervalMetrics
 from relaax.telemetry.metrics import CONNECTIONS_OF, ENVIRONMENTS_OF, Metrics
 
-#: How often what was measured is stored.
+#: How often measurements are stored.
 INTERVAL_S = 1.0
 
 #: How often the numbers of environments and connections are stored where they stay the same.
@@ -18,8 +18,8 @@ _SAME_NUMBER_INTERVAL_S = 10.0
 class Measurements:
     """Times of turns and evaluations; stored once a second, and counted in ``row``.
 
-    A worker that is ``shared`` by many connections also says how many environments an evaluation
-    is for, how long it takes, and how long messages have waited for it.
+    A worker that is ``shared`` by many connections also stores the number of environments in an
+    evaluation, its time, and how long messages have waited for it.
     """
 
     def __init__(self, metrics: Metrics, shared: bool, row: WorkerRow) -> None:
@@ -64,13 +64,13 @@ class Measurements:
             self._store_connected(environments, connections, now)
 
     def close(self) -> None:
-        """Store what is left, and that there are no more environments."""
+        """Store the remaining measurements, and that there are no more environments."""
         if any(self._connected):
             self._store_connected(0, 0, time.monotonic())
         self.store()
 
     def store(self) -> None:
-        """Store what has been measured since the last time."""
+        """Store the measurements since the last call."""
         for seconds, messages in self._turns:
             self._means.add("inference/act latency", seconds, messages)
         if self._is_shared and self._evaluations:

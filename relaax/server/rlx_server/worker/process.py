@@ -1,4 +1,4 @@
-"""What runs in the process of a worker."""
+"""The process of a worker."""
 
 import logging
 import socket
@@ -46,7 +46,7 @@ ALGORITHM_HAS_FAILED = 3
 #: first client, starting it again would not help; later the files of tokens agree in a moment.
 TOKEN_IS_REFUSED = 4
 
-#: What clients are told of that: the reason is for the operators of the server.
+#: Clients get this message: the reason is for the operators of the server.
 _REFUSED = "the server is refused by its own parameter server or replay; its log says why"
 
 #: The network is made ready for batches of up to so many environments before any client comes.
@@ -78,9 +78,8 @@ def run_connection_worker(
 ) -> int:
     """Serve one connection to its end and return an exit status.
 
-    The worker's ``number`` is no other worker's: its seeds are made of it. Nothing
-    heavy is made before the client has spoken. Learning interrupts acting. What it does is counted
-    in ``row``.
+    The worker's ``number`` is unique: its seeds are made of it. Nothing heavy is made before the
+    client has spoken. Learning interrupts acting. Events are counted in ``row``.
     """
     spare_memory()
     with closing(StopRequest()) as stop:
@@ -93,10 +92,10 @@ def run_connection_worker(
 def run_shared_worker(
     settings: WorkerSettings, number: int, row: WorkerRow, channel: socket.socket
 ) -> int:
-    """Serve the connections that ``channel`` brings and return an exit status.
+    """Serve the connections of ``channel`` and return an exit status.
 
-    The worker's ``number`` is no other worker's: its seeds are made of it. Learning
-    goes on beside acting. What it does is counted in ``row``.
+    The worker's ``number`` is unique: its seeds are made of it. Learning goes on beside acting.
+    Events are counted in ``row``.
     """
     keep_memory()
     sys.setswitchinterval(_THREAD_SWITCH_S)
@@ -114,7 +113,7 @@ def _run(worker: Worker, failures: FailureLog) -> int:
         return _part(worker, _REFUSED if isinstance(error, TokenRefused) else str(error), error)
     except MemoryError:
         raise
-    except Exception as error:  # whatever an algorithm's own code raises
+    except Exception as error:  # any exception of an algorithm's own code
         failures.add("the algorithm", error)
         return _part(worker, f"the algorithm failed: {in_words(error)}", error)
     finally:
@@ -138,7 +137,7 @@ def _part(worker: Worker, reason: str, error: Exception) -> int:
 
 
 def _close(worker: Worker) -> None:
-    """Close ``worker``; what it raises must not hide why the worker ends."""
+    """Close ``worker``; exceptions here must not hide why the worker ends."""
     try:
         worker.close()
     except Exception:
@@ -199,7 +198,7 @@ def agents_of(
 ) -> Agents:
     """Return the agents of worker ``number``, with their way to the parameter server.
 
-    ``make_writer`` makes what takes experience, for an algorithm that has a learner.
+    ``make_writer`` makes the sink of experience, for an algorithm that has a learner.
     """
     algorithm, config = settings.algorithm, settings.config
     of_environments = first_seed(number, Purpose.ENVIRONMENTS)

@@ -76,7 +76,7 @@ class Request(NamedTuple):
 
 
 class Answer(NamedTuple):
-    """What a request is answered with."""
+    """The answer to a request."""
 
     session: Session
     #: [A, ...], of the environments that want one.
@@ -93,7 +93,7 @@ class Refusal(NamedTuple):
 
 
 class _Report(NamedTuple):
-    """What requests say together."""
+    """The joined content of several requests."""
 
     transitions: Transitions
     #: [A, ...]
@@ -105,14 +105,14 @@ class _Report(NamedTuple):
 class Responder:
     """The environments of a worker: their slots, their episodes, and the agents that act for them.
 
-    ``make_agents`` is called before the first environment comes. ``is_shared`` says whether many
-    connections share the agents, and their evaluations are worth measuring. All environments have
-    one kind of observation, with the same names and of bytes or floats; others are refused while
-    any of them is there. ``rule`` says which actions may be returned; if omitted, any may. What the
-    worker does is counted in ``row``, and the first steps are looked at by ``look``.
+    ``make_agents`` is called before the first environment comes. ``is_shared``: many connections
+    share the agents, and their evaluations are worth measuring. All environments have one kind of
+    observation, with the same names and of bytes or floats; others are refused while any of them is
+    there. ``rule`` decides which actions may be returned; if omitted, any may. Events are counted
+    in ``row``, and ``look`` inspects the first steps.
     """
 
-    #: What is put before the names of clients' own metrics.
+    #: The prefix of clients' own metrics.
     _of_client = OF_CLIENT
 
     def __init__(
@@ -152,7 +152,7 @@ class Responder:
         return self._agents
 
     def open(self, hello: Hello) -> IntArray:
-        """Return slots for the environments of a client; NoRoom when there is none.
+        """Return slots for the environments of a client; NoRoom if there are not enough.
 
         AgentError when an agent cannot be made for one of them, or fails when it is introduced;
         InvalidState when it refuses the environment.
@@ -167,7 +167,7 @@ class Responder:
         return slots
 
     def _open(self, slots: IntArray, hello: Hello, agents: Agents) -> None:
-        """Let environments have ``slots``; whatever is raised, the slots are free again then."""
+        """Let environments have ``slots``, which are free again after an exception."""
         try:
             self._episodes.open(slots)
             agents.batch_agent.open(slots)
@@ -183,7 +183,7 @@ class Responder:
             raise
 
     def _placed(self, slots: IntArray) -> list[Callable[[], int]]:
-        """Give environments in ``slots`` places; return what knows these among all."""
+        """Give environments in ``slots`` places; return descriptions with these."""
         places = self._row.places.take(len(slots))
         size = max(int(slots.max()) + 1, len(self._places))
         self._places = np.concatenate([self._places, np.zeros(size - len(self._places), np.int64)])
@@ -191,13 +191,13 @@ class Responder:
         return [partial(self._row.places.in_training, place) for place in places.tolist()]
 
     def _leave_places(self, slots: IntArray) -> None:
-        if len(self._places) > slots.max():  # else none was given
+        if len(self._places) > slots.max():  # else no place was given
             self._row.places.give_back(self._places[slots])
 
     def _introduced(
         self, hello: Hello, agents: Agents, places: Sequence[Callable[[], int]]
     ) -> list[EnvironmentInfo]:
-        """Return what agents may know of the environments of a client."""
+        """Return the description of a client's environments for agents."""
         first = self._introductions
         self._introductions += hello.environments
         return [
@@ -231,11 +231,11 @@ class Responder:
         self._episodes.give_up(slots)
 
     def store(self, metric: Metric) -> None:
-        """Store a client's own metric, under a name that is none of the service's."""
+        """Store a client's own metric, under a prefix that the service does not use."""
         self._metrics.scalar(self._of_client + metric.name, metric.y, metric.x)
 
     def answer(self, requests: list[Request], arrived_at: float) -> Iterator[Answer | Refusal]:
-        """Yield what each request is answered with; they arrived at ``arrived_at``."""
+        """Yield the answer to each request; they arrived at ``arrived_at``."""
         yield from self._answer(requests, arrived_at)
         self._measurements.add_turn(arrived_at, len(requests))
         self._episodes.store_if_due()
@@ -248,7 +248,7 @@ class Responder:
             raise self._rule.unsendable(error) from error
 
     def note_connected(self, connections: int) -> None:
-        """Say now and then how many environments there are, on so many connections."""
+        """Log now and then how many environments there are, on so many connections."""
         if self._agents is not None:
             self._measurements.note_connected(self.environments, connections)
 
@@ -260,7 +260,7 @@ class Responder:
             self._end(self._agents)
 
     def _counts(self, agents: Agents) -> tuple[Episodes, Measurements]:
-        """Return what counts episodes, and what measures the worker."""
+        """Return the counter of episodes, and the measurements of the worker."""
         metrics = agents.stub.metrics()
         episodes = Episodes(metrics, most_steps=self._limits.most_episode_steps)
         return episodes, Measurements(metrics, self._is_shared, self._row)
@@ -275,7 +275,7 @@ class Responder:
     def _answer(self, requests: list[Request], arrived_at: float) -> Iterator[Answer | Refusal]:
         """Answer requests together; each for itself where one of them cannot be used.
 
-        What the agent refuses when it acts is refused for all: their steps have been counted.
+        A refusal by the agent while it acts holds for all: their steps have been counted.
         """
         agents = self.prepare()
         if len(requests) > 1 and not agents.act_together:
@@ -305,7 +305,7 @@ class Responder:
     def _fits(self, actions: Actions, count: int) -> bool:
         """Return whether actions are of the usual kind and in their range, as most are.
 
-        The rule looks at others more closely, and says what is wrong with them.
+        The rule looks at others more closely, and names the fault.
         """
         rule = self._rule
         if (
@@ -328,7 +328,7 @@ class Responder:
         actions: Actions,
         scores: FloatArray,
     ) -> Iterator[Answer | Refusal]:
-        """Yield answers with usable actions; refusals say what is wrong with the others.
+        """Yield answers with usable actions; refusals name the fault of the others.
 
         Each request is refused for its own actions: a state that makes a network overflow is one
         client's alone.
@@ -354,7 +354,7 @@ class Responder:
             yield from self._answer([request], arrived_at)
 
     def _read(self, agent: BatchAgentBase, requests: list[Request]) -> _Report:
-        """Return what requests say; ProtocolError or AgentError where one cannot be used.
+        """Return the joined requests; ProtocolError or AgentError if one cannot be used.
 
         Nothing changes.
         """
@@ -384,9 +384,9 @@ class Responder:
         return actions
 
     def _checked(self, agent: BatchAgentBase, parts: list[States]) -> Observations:
-        """Return all states as one array, or as arrays by name; InvalidState for what is unusable.
+        """Return all states as one array, or as arrays by name; InvalidState for unusable ones.
 
-        Those of one kind are joined and checked at once, all others one by one. Nothing changes.
+        States of one kind are joined and checked at once, all others one by one. Nothing changes.
         """
         parts = [part for part in parts if number_of(part)]
         if not parts:

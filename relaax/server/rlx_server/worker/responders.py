@@ -1,4 +1,4 @@
-"""The responders of a worker: one for what is learnt from, one for each kind of evaluation."""
+"""The responders of a worker: one for training, one for each kind of evaluation."""
 
 import time
 from collections.abc import Callable, Iterator
@@ -27,8 +27,8 @@ from relaax.telemetry.metrics import (
 class EvaluationEpisodes(Episodes):
     """Stores the score of each episode that has come to its end, for the policy that played it.
 
-    One that is given up, or whose connection is lost, has no score. ``policy_of`` returns what the
-    episode of a slot is played with, if that is known.
+    An episode that is given up, or whose connection is lost, has no score. ``policy_of`` returns
+    the policy of a slot's episode, if it is known.
     """
 
     def __init__(
@@ -49,7 +49,7 @@ class EvaluationEpisodes(Episodes):
             self._metrics.scalar(EVALUATION_REWARD_OF, reward, policy.version)
 
     def _note_rewards(self, rewards: FloatArray) -> None:
-        """Do nothing: what is stored of each step is the training's."""
+        """Do nothing: metrics of each step are those of the training."""
 
     def _give_up(self, slots: IntArray) -> None:
         self._is_running[slots] = False
@@ -58,7 +58,7 @@ class EvaluationEpisodes(Episodes):
 class EvaluationResponder(Responder):
     """Answers environments that evaluate, with an evaluator of the agent of ``training``.
 
-    What it measures is not stored: the worker's figures are those of its training.
+    Its measurements are not stored: the worker's figures are those of its training.
     """
 
     _of_client = OF_EVALUATING_CLIENT
@@ -77,7 +77,7 @@ class EvaluationResponder(Responder):
         self._evaluation = evaluation
 
     def _make_evaluator(self) -> Agents:
-        """Return an evaluator beside the agents of training; InvalidState where there is none."""
+        """Return an evaluator beside the agents of training; InvalidState if there is none."""
         agents = self._training.prepare()
         self._evaluator = agents.batch_agent.evaluator(self._evaluation)
         first_seed = seed_after(agents.first_seed, SEEDS // 2)
@@ -96,7 +96,7 @@ class EvaluationResponder(Responder):
         """Do nothing: these steps are not delivered."""
 
     def _placed(self, slots: IntArray) -> list[Callable[[], int]]:
-        """Return slots: these environments have no places among those that train."""
+        """Return slots: these environments have no places among training ones."""
         return [lambda slot=slot: slot for slot in slots.tolist()]  # type: ignore[misc]
 
     def _leave_places(self, slots: IntArray) -> None:
@@ -127,16 +127,16 @@ class Responders:
         self._row = row
         self._is_shared = is_shared
         self._rule = rule
-        #: Those that have been made; while there are none, ``training`` answers all.
+        #: The evaluating responders; while there are none, ``training`` answers all.
         self.evaluating: dict[Evaluation, Responder] = {}
 
     @property
     def environments(self) -> int:
-        """How many environments there are, those that evaluate among them."""
+        """How many environments there are, evaluating ones included."""
         return sum(each.environments for each in self._all())
 
     def of(self, evaluation: Evaluation | None) -> Responder:
-        """Return the responder of connections that evaluate so; None for those that do not."""
+        """Return the responder of connections with this evaluation; None without one."""
         if evaluation is None:
             return self.training
         if evaluation not in self.evaluating:
@@ -146,7 +146,7 @@ class Responders:
         return self.evaluating[evaluation]
 
     def answer(self, requests: list[Request], arrived_at: float) -> Iterator[Answer | Refusal]:
-        """Yield what each request is answered with; those of one responder are joined."""
+        """Yield the answer to each request; the requests of one responder are joined."""
         by_evaluation: dict[Evaluation | None, list[Request]] = {}
         for request in requests:
             by_evaluation.setdefault(request.session.evaluation, []).append(request)

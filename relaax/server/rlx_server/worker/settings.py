@@ -1,4 +1,4 @@
-"""What a worker inherits from its RLX server."""
+"""The worker's inheritance from its RLX server."""
 
 import logging
 import socket
@@ -26,7 +26,7 @@ _log = logging.getLogger(__name__)
 
 
 class Purpose(IntEnum):
-    """What a worker's seeds are for: an agent's are not those of its environment."""
+    """The use of a worker's seeds: an agent's differ from those of its environment."""
 
     BATCH_AGENT = 1
     AGENTS = 2
@@ -50,7 +50,7 @@ def seed_after(first: int, number: int) -> int:
 
 @dataclass(frozen=True)
 class Exploitation:
-    """What is served without learning, and how its actions are chosen."""
+    """The served policy without learning, and how its actions are chosen."""
 
     trained: Trained
     evaluation: Evaluation
@@ -58,19 +58,19 @@ class Exploitation:
 
 @dataclass(frozen=True)
 class WorkerSettings:
-    """The algorithm, where its parameter server is, and what connections may do."""
+    """The algorithm, the address of its parameter server, and the limits of connections."""
 
     algorithm: Algorithm
     config: ConfigBase
     parameter_server: str
     #: After so many seconds a connection is closed at the next end of an episode; None keeps it.
     timeout_s: float | None
-    #: Makes what carries messages out of an accepted connection, and owns it from then on.
+    #: Makes the message connection of an accepted socket, and owns the socket from then on.
     open_connection: Callable[[socket.socket], FrameConnection]
-    #: None for what observations need.
+    #: None: as observations need.
     max_frame_bytes: int | None
     max_environments: int
-    #: What a connection has to show, and what its client may do.
+    #: The conditions for connections, and the limits of their clients.
     guard: Guard = field(default_factory=lambda: Guard(None, hello_timeout_s=10.0))
     limits: ClientLimits = field(default_factory=ClientLimits)
     #: Where experience is delivered, for an algorithm that has a learner.
@@ -79,11 +79,11 @@ class WorkerSettings:
     drops_experience: bool = False
     #: How long a parameter server may be away that has answered once.
     give_up_s: float = 3600.0
-    #: What the algorithm is called in messages.
+    #: The algorithm's name in messages.
     algorithm_name: str = "of this server"
-    #: What the algorithm has raised.
+    #: Exceptions of the algorithm.
     failures: FailureLog = field(default_factory=lambda: FailureLog(_log))
-    #: What was said of what clients announce: once, by all workers of a server together.
+    #: Warnings about announcements of clients: once, by all workers of a server together.
     doubts: Doubts = field(default_factory=lambda: Doubts(_log))
     #: None where workers learn, and a parameter server has the values.
     exploitation: Exploitation | None = None
@@ -105,7 +105,7 @@ class WorkerSettings:
         on_delivered: Callable[[int], object] = lambda actions: None,
         on_dropped: Callable[[int], object] = lambda actions: None,
     ) -> SpreadWriter:
-        """Return what delivers steps of worker ``number``; ``bridge`` takes metrics of it.
+        """Return the writer of worker ``number``'s steps; its metrics go to ``bridge``.
 
         When the worker ``stops``, acting waits no longer for the replay; until then ``on_wait`` is
         called while it waits. ``on_delivered`` and ``on_dropped`` are called with numbers of

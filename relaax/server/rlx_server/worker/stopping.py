@@ -20,7 +20,7 @@ WORKER_STOP_DEADLINE_S = 5.0
 
 @dataclass(frozen=True)
 class Reason:
-    """What is sent to clients before their connections are closed."""
+    """The message to clients before their connections are closed."""
 
     code: ErrorCode
     text: str
@@ -43,8 +43,8 @@ class StopRequest:
         self.reason: Reason | None = None
         #: Whether connections should be let go, each at the end of an episode.
         self.drains = False
-        #: Whether clients are served. A process that only waits, for its parameter server say, has
-        #: nothing to close in order, and ends at once.
+        #: Whether clients are served. A process that only waits, for example for its parameter
+        #: server, has nothing to close in order, and ends at once.
         self.serves = False
         self._reader, self._writer = socket.socketpair()
         for end in (self._reader, self._writer):
@@ -57,7 +57,7 @@ class StopRequest:
         return self._reader.fileno()
 
     def listen(self) -> None:
-        """Take what has made the descriptor readable."""
+        """Take the bytes that have made the descriptor readable."""
         with suppress(BlockingIOError):
             self._reader.recv(4096)
 

@@ -121,7 +121,7 @@ def test_a_key_of_another_authority_is_refused(folder, tmp_path):
     other = SecretsFolder(tmp_path / "other")
     other.sign([], 365, 3650)
     (folder.path / "ca.key").write_bytes((other.path / "ca.key").read_bytes())
-    with pytest.raises(ConfigurationError, match="its key is not that of its certificate"):
+    with pytest.raises(ConfigurationError, match="key and certificate do not belong together"):
         folder.sign([], 365, 3650)
 
 

@@ -165,7 +165,7 @@ def test_a_token_is_ignored_where_none_is_asked_for_and_a_second_one_is_not_show
     client = open_street.connect()
     client.sock.sendall(frames(encode_token(TOKEN), encode_token(TOKEN)))
     assert list(open_street.lobby.proved()) == []
-    assert "its first message begins with b'\\x07RLX', as none of RLX does" in caplog.text
+    assert "its first message begins with b'\\x07RLX', unlike any message of RLX" in caplog.text
     assert TOKEN[:4] not in caplog.text
 
 
@@ -236,7 +236,7 @@ def test_a_client_of_version_1_is_closed_without_a_word(guarded):
 @pytest.mark.parametrize(
     ("said", "reason"),
     [
-        (frames(encoded([0], [START], [0], [1])), "as none of RLX does"),
+        (frames(encoded([0], [START], [0], [1])), "unlike any message of RLX"),
         (struct.pack("<I", 2**31) + b"aaaa", "was announced"),
         (struct.pack("<I", 0) + b"aaaa", "was announced"),
     ],
@@ -296,7 +296,7 @@ def test_a_flood_of_strangers_is_a_few_lines_of_each_kind(caplog, monkeypatch):
     for kind in (
         "others wait that have not begun",
         "it has not begun within",
-        "as none of RLX does",
+        "unlike any message of RLX",
     ):
         assert caplog.text.count(kind) == AT_ONCE, kind
     street.close()
