@@ -1,9 +1,9 @@
 """Checkpoints in a directory or in AWS S3.
 
 ``checkpoint_saver``  decides which checkpoints are written, accepted and kept
-``scores``            how good the policies of checkpoints are, by evaluations
+``scores``            ranks checkpoints by evaluation scores
 ``restoring``         which checkpoint a process begins with
-``listing``           what is known of all checkpoints in a place
+``listing``           facts about all checkpoints in a place
 ``manifest``          the JSON text that describes and verifies a checkpoint
 ``store``             ``BlobStore``: the interface to the place that holds the bytes
 ``directory_store``   blobs as files

@@ -73,7 +73,7 @@ def s3_client(access: AwsAccess, attempts: int = 4) -> Any:
         retries=retries,
         s3=style,
         proxies=_proxies(access.endpoint_url),
-        # Stores that are not Amazon's refuse the newer checksums, and what is sent to carry them.
+        # Stores that are not Amazon's refuse the newer checksums and their headers.
         request_checksum_calculation="when_required",
         response_checksum_validation="when_required",
     )
@@ -108,7 +108,7 @@ def s3_errors_explained(
 
 
 def error_code(error: Exception) -> str:
-    """Return S3's code of an error, such as NoSuchKey; empty if S3 did not answer."""
+    """Return S3's code of an error, for example NoSuchKey; empty if S3 did not answer."""
     return str(error.response["Error"]["Code"]) if isinstance(error, ClientError) else ""
 
 

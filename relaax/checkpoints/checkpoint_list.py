@@ -9,7 +9,7 @@ from relaax.configuration import AwsAccess, S3Location
 
 _TITLES = ("step", "saved (UTC)", "size", "mean return", "evaluated", "")
 
-#: Columns whose texts begin at the left.
+#: Columns of left-aligned text.
 _ON_THE_LEFT = ("saved (UTC)", "")
 
 _KIB, _MIB = 2**10, 2**20

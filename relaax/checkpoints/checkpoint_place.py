@@ -1,4 +1,4 @@
-"""Where a process keeps its checkpoints, as its options say."""
+"""Where a process keeps its checkpoints, by its options."""
 
 import logging
 import time
@@ -65,10 +65,9 @@ def store_of(directory: Path | None, s3: S3Location | None, aws: AwsAccess) -> B
 def existing_store(
     directory: Path | None, s3: S3Location | None, aws: AwsAccess, option: str, below: str = ""
 ) -> BlobStore:
-    """Return what reads the checkpoints of a place, or ``below`` it; nothing is made or changed.
+    """Return the reader of the checkpoints of a place, or ``below`` it; nothing is made or changed.
 
-    ConfigurationError where no place is given, which names the ``option`` that needs one, or where
-    it cannot be used.
+    ConfigurationError for a missing or unusable place; it names the ``option`` that needs one.
     """
     if s3 is not None:
         key = object_key(s3.key, below) if below else s3.key
@@ -89,10 +88,10 @@ def saver_of(
     mean_return: Callable[[], MeanReturn | None] = lambda: None,
     senders: SenderTotals | None = None,
 ) -> CheckpointSaver | NullSaver:
-    """Return what keeps the ``keep`` newest and the ``keep_best`` best checkpoints.
+    """Return the saver of the ``keep`` newest and the ``keep_best`` best checkpoints.
 
-    Warn where there is no place for them. ``restore`` is what ``Restore`` reads, ``mean_return``
-    what the training earns, and ``senders`` remember whose steps were counted.
+    Warns if there is no place for them. ``restore``: see ``Restore``; ``mean_return``: the
+    training's mean return; ``senders`` keep each sender's count of steps.
     """
     if store is not None:
         parsed = Restore.parse(restore)

@@ -32,7 +32,7 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class MeanReturn:
-    """What a training's last episodes have earned."""
+    """The returns of a training's last episodes."""
 
     mean: float
     episodes: int
@@ -57,17 +57,17 @@ class CheckpointSaver(Saver):
     Restoring changes nothing. It takes the highest step whose manifest can be read and whose data
     has the manifest's size and sha256, and logs a warning for each checkpoint that it skips. A
     store that cannot be reached raises CheckpointError; no checkpoint is skipped for that. With
-    ``restore`` it takes another one, and ConfigurationError says if there is none such. Then the
+    ``restore`` it takes another one; ConfigurationError if that does not exist. Then the
     checkpoints after it are set aside at the next save of another step, with ``abandoned-`` before
-    their names: the training has gone on from the one that was restored.
+    their names: the training has gone on from the restored one.
 
     A checkpoint that is saved until the next one is as any other, but is deleted then, and has no
     score. Those that a killed process has left are deleted in the same way.
 
-    What is best, ``scores`` say. Where no checkpoint has one, the mean returns of the training do
-    that ``mean_return`` has returned, with the numbers of their episodes, when they were saved.
+    Checkpoints are ranked by evaluation score (``scores``). Without any score, they are ranked by
+    the training's ``mean_return``, and the number of its episodes, when they were saved.
 
-    What ``senders`` have counted up to its step goes with a checkpoint, and comes back with it.
+    The counts of ``senders`` up to its step are saved with a checkpoint, and restored with it.
 
     Not thread-safe. Only one process at a time may save to a store.
     """
@@ -93,9 +93,9 @@ class CheckpointSaver(Saver):
         self._senders = senders or SenderTotals()
         self._ranking = Ranking(store)
         self.scores = self._ranking.scores
-        #: What is put before the names of checkpoints at the next save, by step.
+        #: The prefix that checkpoints get at the next save, by step.
         self._set_aside_as: dict[int, str] = {}
-        #: The step that was restored, and those that were saved after it.
+        #: The restored step, and those that were saved after it.
         self._restored: int | None = None
         self._later: list[int] = []
         #: The steps of checkpoints that are kept until the next one is saved.
@@ -109,9 +109,9 @@ class CheckpointSaver(Saver):
         self._passing = set()
 
     def save_until_next(self, checkpoint: Checkpoint) -> None:
-        """Write a checkpoint beside those that are kept, in the place of the last of its kind.
+        """Write a checkpoint beside the kept ones, in the place of the last of its kind.
 
-        One of the same step takes the place of a checkpoint that is kept, and is kept.
+        A kept checkpoint of the same step is replaced, and kept.
         """
         step = checkpoint.global_t
         if step not in self._passing and manifest_name(step) in self._store.names():
@@ -121,9 +121,9 @@ class CheckpointSaver(Saver):
         return None
 
     def restore_latest(self) -> Checkpoint | None:
-        """Return the newest undamaged checkpoint, or what else is to be restored.
+        """Return the newest undamaged checkpoint, or the one of ``restore``.
 
-        None where there is no checkpoint.
+        None if there is no checkpoint.
         """
         self._set_aside_as, self._later = {}, []
         return self._restore_whole()
@@ -131,7 +131,7 @@ class CheckpointSaver(Saver):
     def restore_before(self, step: int) -> Checkpoint | None:
         """Give up the checkpoint of ``step`` as damaged, and return the newest one before it.
 
-        None where there is none, or where another than the latest is to be restored.
+        None if there is no earlier one, or if another than the latest is to be restored.
         """
         if not self._restore.is_latest:
             return None
@@ -169,9 +169,9 @@ class CheckpointSaver(Saver):
         return None
 
     def best(self) -> list[int]:
-        """Return the steps of which it is known how good they are: the best first.
+        """Return the ranked steps: the best first.
 
-        Evaluations decide where there are any, else the mean returns of the training.
+        Evaluations decide if there are any, else the mean returns of the training.
         """
         return self._ranking.best()
 
@@ -216,14 +216,14 @@ class CheckpointSaver(Saver):
         return manifest
 
     def _earned(self) -> dict[str, Any]:
-        """Return what a manifest says of the returns of the training."""
+        """Return a manifest's returns of the training."""
         earned = self._mean_return()
         if earned is None or not isfinite(earned.mean):
             return {}
         return {"mean_return": earned.mean, "episodes": earned.episodes}
 
     def _go_on_from(self, restored: Checkpoint, steps: Iterable[int]) -> None:
-        """Take note of what was restored, and of what is given up with that."""
+        """Note the restored step, and the steps that are given up with it."""
         self.scores.go_on_from(restored.global_t, restored.version)
         self._restored = restored.global_t
         if not self._restore.is_latest:
@@ -237,7 +237,7 @@ class CheckpointSaver(Saver):
         return manifest, _decode(manifest, data)
 
     def _score(self, written: CheckpointManifest) -> None:
-        """Score the new checkpoint, and those whose evaluations have come late."""
+        """Score the new checkpoint, and older ones with late evaluations."""
         self.scores.saved(written.global_t, written.version)
         self._write_scores()
 
@@ -258,7 +258,7 @@ class CheckpointSaver(Saver):
             self._delete(name)
 
     def _set_all_aside(self) -> None:
-        """Rename what is to be set aside; what cannot be, is tried again at the next save."""
+        """Rename the checkpoints that are set aside; failures are tried again at the next save."""
         self._ranking.forget(self._set_aside_as)
         for global_t, prefix in list(self._set_aside_as.items()):
             try:

@@ -8,7 +8,7 @@ import numpy as np
 from relaax.algorithm_base import Checkpoint
 from relaax.errors import CheckpointMismatch
 
-#: The array of a part that says which checkpoint it is of.
+#: The array of a part with the name of its set.
 SET = "set"
 
 _BYTES = 8
@@ -26,9 +26,9 @@ def part_of(checkpoint: Checkpoint, set_id: str) -> Checkpoint:
 
 
 def split(part: Checkpoint, location: str) -> tuple[Checkpoint, str]:
-    """Return a shard's checkpoint, and the set that it is a part of.
+    """Return a shard's checkpoint, and its set.
 
-    CheckpointMismatch if it is a part of none.
+    CheckpointMismatch if it belongs to no set.
     """
     tensors = dict(part.tensors)
     mark = tensors.pop(SET, None)

@@ -22,7 +22,7 @@ class DirectoryStore(BlobStore):
     synced. The constructor removes the temporary files of killed runs. Those of running writers are
     locked and stay. ConfigurationError if the directory cannot be used.
 
-    What is only read is left as it is, and must be there.
+    A read-only store changes nothing, and its directory must exist.
     """
 
     def __init__(self, directory: Path, is_only_read: bool = False) -> None:
@@ -67,8 +67,8 @@ class DirectoryStore(BlobStore):
             except FileNotFoundError:
                 raise DamagedCheckpoint(f"{name} is missing") from None
             except OSError as error:
-                # A bad sector damages one file. Other causes, such as a missing permission, affect
-                # every file, and skipping them all would start the training anew.
+                # A bad sector damages one file. Other causes, for example a missing permission,
+                # affect every file, and skipping them all would start the training anew.
                 if error.errno == errno.EIO:
                     raise DamagedCheckpoint(f"{name} cannot be read: {error.strerror}") from error
                 raise

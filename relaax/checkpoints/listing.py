@@ -1,4 +1,4 @@
-"""What is known of all checkpoints in a place."""
+"""Facts about all checkpoints in a place."""
 
 from dataclasses import dataclass
 
@@ -14,7 +14,7 @@ class ListedCheckpoint:
     step: int
     #: None where it cannot be read.
     manifest: CheckpointManifest | None
-    #: Of evaluations; None where there were none.
+    #: Of evaluations; None without any.
     score: Score | None
     is_latest: bool
     is_best: bool

@@ -18,7 +18,7 @@ from relaax.parameters.sender_totals import MOST_SENDERS
 #: Number of the format. It grows when older readers cannot read newer checkpoints.
 FORMAT = 1
 
-#: The key of the sha256 of all else; manifests of before have none.
+#: The key of the sha256 of everything else; older manifests have none.
 _CHECK = "check"
 
 _MANIFEST_NAME = re.compile(r"cp-(0|[1-9][0-9]*)\.json")
@@ -67,12 +67,12 @@ class CheckpointManifest(BaseModel):
         return manifest_name(self.global_t)
 
     def to_bytes(self) -> bytes:
-        """Return the JSON text, with a sha256 of all that it says."""
+        """Return the JSON text, with a sha256 of its content."""
         content = self.model_dump()
         return json.dumps({**content, _CHECK: _sha256_of(content)}, indent=2).encode()
 
     def totals(self) -> dict[int, int]:
-        """Return what ``senders`` says, as ``SenderTotals`` has it."""
+        """Return ``senders`` as ``SenderTotals``."""
         return {int(sender): total for sender, total in self.senders.items()}
 
     def verify(self, data: bytes) -> None:
@@ -108,8 +108,8 @@ def describe(
 ) -> CheckpointManifest:
     """Return the manifest of a checkpoint whose data blob is ``data``.
 
-    ``totals`` are the steps of each sender among its own.
-    CheckpointError for a negative step, or for a fingerprint that JSON would change.
+    ``totals`` are the steps of each sender among its own. CheckpointError for a negative step, or
+    for a fingerprint that JSON would change.
     """
     if checkpoint.global_t < 0:
         raise CheckpointError(
@@ -131,7 +131,7 @@ def describe(
 
 
 def now() -> str:
-    """Return what the clock says; nothing depends on it."""
+    """Return the time of the clock; nothing depends on it."""
     return datetime.now(UTC).isoformat(timespec="seconds")
 
 
@@ -165,9 +165,9 @@ def _step(pattern: re.Pattern[str], name: str) -> int | None:
 
 
 def manifest_in(store: BlobStore, global_t: int) -> CheckpointManifest | None:
-    """Return a step's manifest; None for one that cannot be used.
+    """Return a step's manifest; None for an unusable one.
 
-    CheckpointError where the store cannot be reached.
+    CheckpointError if the store cannot be reached.
     """
     try:
         return parse(store.get(manifest_name(global_t)), global_t)
@@ -176,7 +176,7 @@ def manifest_in(store: BlobStore, global_t: int) -> CheckpointManifest | None:
 
 
 def _require_unchanged(name: str, content: Any) -> None:
-    """Raise DamagedCheckpoint for a manifest that says something else than when it was written."""
+    """Raise DamagedCheckpoint for a manifest that has changed since it was written."""
     if isinstance(content, dict) and _CHECK in content:
         said = {key: value for key, value in content.items() if key != _CHECK}
         if content[_CHECK] != _sha256_of(said):

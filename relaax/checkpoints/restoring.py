@@ -15,12 +15,12 @@ class Restore:
     back: int = 0
     is_best: bool = False
     step: int | None = None
-    #: What the user has given, for messages.
+    #: The user's text, for messages.
     option: str = "--restore"
 
     @classmethod
     def parse(cls, text: str) -> "Restore":
-        """Return what ``latest``, ``latest-2``, ``best`` or ``120000`` says; else ValueError."""
+        """Return the choice ``latest``, ``latest-2``, ``best`` or ``120000``; else ValueError."""
         found = RESTORABLE.fullmatch(text)
         if found is None:
             raise ValueError(f"must be latest, latest-N, best or a step, is {text!r}")
@@ -40,10 +40,10 @@ class Restore:
         return not self.back and not self.is_best and self.step is None
 
     def candidates(self, steps: Collection[int], best: Sequence[int], location: str) -> list[int]:
-        """Return the steps to try, one after the other, of those that there are.
+        """Return the existing steps to try, one after the other.
 
-        ``best`` are the steps that have a score, in this order. ConfigurationError if what is asked
-        for is not among them.
+        ``best`` are the steps that have a score, in this order. ConfigurationError if the requested
+        step is not among them.
         """
         newest = sorted(steps, reverse=True)
         if self.step is not None:

@@ -12,7 +12,7 @@ from relaax.checkpoints.aws import S3_ERRORS, error_code, object_key, s3_errors_
 from relaax.checkpoints.store import BlobStore
 from relaax.errors import CheckpointError, ConfigurationError, DamagedCheckpoint
 
-#: Larger blobs are sent in parts, of which each is tried again alone.
+#: Larger blobs are sent in parts; each part is tried again alone.
 PART_BYTES = 16 * 2**20
 
 _TRANSFER = TransferConfig(multipart_threshold=2 * PART_BYTES, multipart_chunksize=PART_BYTES)
@@ -31,10 +31,10 @@ class S3Store(BlobStore):
 
     S3 replaces an object as a whole, also one that is sent in parts: temporary objects are not
     needed. S3 has no locks: a process that was cut off, and replaced by another one, may come back.
-    Of those that want to be the owner of a place, the one that began to save last goes on, and
-    another one raises TakenOver instead of changing anything. The constructor lists the bucket
-    once: ConfigurationError if the bucket is missing, access is denied, or there are no
-    credentials; CheckpointError if S3 cannot be reached.
+    The owner of a place is the process that began to save last; another one raises TakenOver
+    instead of changing anything. The constructor lists the bucket once: ConfigurationError if the
+    bucket is missing, access is denied, or there are no credentials; CheckpointError if S3 cannot
+    be reached.
     """
 
     def __init__(self, client: Any, bucket: str, key: str, *, is_owner: bool = False) -> None:

@@ -25,8 +25,7 @@ class Ranking:
     """Compares checkpoints by the scores of evaluations, or else by the training's mean returns.
 
     Evaluations decide alone as soon as one checkpoint has a score: they are of the policy's mode,
-    and those of the training are not. Checkpoints that are deleted when the next one is saved have
-    no place.
+    and the training's returns are not. Checkpoints that are deleted at the next save have no place.
     """
 
     def __init__(self, store: BlobStore) -> None:
@@ -42,7 +41,7 @@ class Ranking:
             self.scores.load([manifest.global_t])
 
     def note(self, manifest: CheckpointManifest) -> None:
-        """Take note of what a training had earned when it saved a checkpoint."""
+        """Note the training's returns when it saved a checkpoint."""
         self._returns.pop(manifest.global_t, None)
         earned, is_enough = manifest.mean_return, manifest.episodes >= LEAST_EPISODES
         if earned is not None and is_enough and not manifest.until_next:
@@ -55,7 +54,7 @@ class Ranking:
         self._returns = {step: each for step, each in self._returns.items() if step not in gone}
 
     def best(self) -> list[int]:
-        """Return the steps of which it is known how good they are: the best first.
+        """Return the ranked steps: the best first.
 
         Of equal ones the newest is the better one.
         """
@@ -118,9 +117,9 @@ class CheckpointScores:
     """The mean score of each checkpoint, beside it in the store as ``cp-<step>.score.json``.
 
     Evaluations are of versions, and few versions are saved. So the score of a checkpoint is that of
-    the episodes that were played with its own version or with one after the checkpoint before it.
-    An episode may end after its checkpoint was saved: it counts at the next ``write``. Many threads
-    may call ``add``.
+    the episodes that were played with its own version, or with a later one than the checkpoint
+    before it. An episode may end after its checkpoint was saved: it counts at the next ``write``.
+    Many threads may call ``add``.
     """
 
     def __init__(self, store: BlobStore) -> None:
@@ -147,7 +146,7 @@ class CheckpointScores:
             try:
                 content = _Content.model_validate_json(self._store.get(score_name(step)))
             except DamagedCheckpoint:
-                continue  # it has none
+                continue  # there is no score yet
             except ValidationError:
                 _log.warning("%s in %s is no score", score_name(step), self._store.location())
                 continue

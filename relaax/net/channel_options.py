@@ -8,17 +8,17 @@ from relaax.address import Address
 
 Option = tuple[str, int | str]
 
-#: What a server takes in one message where it does not know how large its messages are.
+#: The largest message of a server that does not know how large its messages are.
 MOST_BYTES = 256 * 1024 * 1024
 
-#: What a message may hold beside its numbers: gRPC's default for a whole one.
+#: The size of a message beside its numbers: gRPC's default for a whole one.
 _BESIDE_BYTES = 4 * 1024 * 1024
 
 #: The settings have 32 bits; a longer message than that has no limit.
 _UNLIMITED, _MOST_IN_A_SETTING = -1, 2**31 - 1
 
-#: Bits of the ways to compress that are allowed: of none at all. 400 KB that unpack to 400 MB are
-#: refused as they are. Nothing here compresses.
+#: Bits of the allowed compressions: no compression. 400 KB that unpack to 400 MB are refused as
+#: they are. Nothing here compresses.
 UNCOMPRESSED: list[Option] = [("grpc.compression_enabled_algorithms_bitset", 1)]
 
 #: Keepalive notices a peer that vanished without closing, on either end: a silent one is asked
@@ -44,15 +44,15 @@ _OF_CONNECTIONS = 0.75
 #: is made: gRPC calls this the least backoff, and has 20 seconds.
 _CONNECT_MS = 2000
 
-#: Without these, gRPC goes to the proxy that ``https_proxy`` and variables like it name, also where
-#: the other server is on the same machine. The last one lists addresses that have a proxy: none.
+#: Without these, gRPC uses the proxy of ``https_proxy`` and similar variables, also for a server on
+#: the same machine. The last one lists addresses that have a proxy: none.
 DIRECT: list[Option] = [
     ("grpc.enable_http_proxy", 0),
     ("grpc.address_http_proxy_enabled_addresses", ""),
 ]
 
 #: A worker finds a restarted parameter server within about a second; gRPC's default backs off to
-#: two minutes. What a client receives it has asked for, at an address that it was given.
+#: two minutes. A client limits no messages: it has asked for them, at a given address.
 CLIENT: list[Option] = [
     ("grpc.max_send_message_length", _UNLIMITED),
     ("grpc.max_receive_message_length", _UNLIMITED),
@@ -65,14 +65,14 @@ CLIENT: list[Option] = [
 ]
 
 
-#: How the user agent of a call begins that says to which training its caller belongs.
+#: The prefix of a call's user agent that names the caller's training.
 _OF_RUN = "relaax-run/"
 
 
 def client(proxy: Address | None, run: str | None = None) -> list[Option]:
     """Return the settings of a client that connects through an HTTP proxy; directly if None.
 
-    Each call says to which training ``run`` the caller belongs, if that is known.
+    Each call names the training ``run`` of the caller, if that is known.
     """
     options = list(CLIENT)
     if run is not None:
@@ -84,7 +84,7 @@ def client(proxy: Address | None, run: str | None = None) -> list[Option]:
 
 
 def run_of_caller(metadata: Iterable[tuple[str, str | bytes]]) -> str | None:
-    """Return the training of the caller of a call with this metadata, if it says so."""
+    """Return the training of the caller of a call with this metadata, if it is there."""
     for key, value in metadata:
         if key == "user-agent" and str(value).startswith(_OF_RUN):
             return unquote(str(value).removeprefix(_OF_RUN).split(" ")[0]) or None
@@ -119,8 +119,8 @@ def _most_connections() -> int:
 def most_bytes_of(size: int) -> int:
     """Return how large messages may be that carry ``size`` bytes of numbers.
 
-    Twice as large, so that numbers of another network are refused by what knows its size: gRPC's
-    own refusal does not say what is wrong.
+    Twice as large, so that numbers of another network are refused by code that knows its size:
+    gRPC's own refusal does not give the reason.
     """
     most = 2 * size + _BESIDE_BYTES
     return most if most <= _MOST_IN_A_SETTING else _UNLIMITED

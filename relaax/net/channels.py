@@ -1,4 +1,4 @@
-"""Opens gRPC channels: guarded as the access of this process says."""
+"""Opens gRPC channels, guarded by the access of this process."""
 
 import logging
 import threading
@@ -27,11 +27,11 @@ AUTHORIZATION, BEARER = "authorization", "Bearer "
 
 
 class RenewedChannel(grpc.Channel):
-    """Makes calls through what ``connect`` returns; connects anew once ``files`` have changed.
+    """Makes calls through a channel of ``connect``; connects anew once ``files`` have changed.
 
-    ``connect`` runs at once, and raises what it raises. Each call looks at the files, at most once
-    a second. Changed ones that ``check`` raises for are logged, and leave the channel as it was: of
-    a certificate and its key, one may not be copied yet. A call that runs keeps its connection;
+    ``connect`` runs at once, and its exceptions propagate. Each call looks at the files, at most
+    once a second. If ``check`` raises for changed files, that is logged, and the channel stays: of
+    a certificate and its key, one may not be copied yet. A running call keeps its connection;
     servers end connections without a call (``channel_options.IDLE_MS``). For several threads.
     """
 
@@ -52,19 +52,19 @@ class RenewedChannel(grpc.Channel):
             return self._newest.content()
 
     def unary_unary(self, *arguments: Any, **named: Any) -> Any:
-        """Return what makes calls of a method, as a channel of gRPC does."""
+        """Return the caller of a method, like a channel of gRPC."""
         return _Method(self, lambda channel: channel.unary_unary(*arguments, **named))
 
     def unary_stream(self, *arguments: Any, **named: Any) -> Any:
-        """Return what makes calls of a method, as a channel of gRPC does."""
+        """Return the caller of a method, like a channel of gRPC."""
         return _Method(self, lambda channel: channel.unary_stream(*arguments, **named))
 
     def stream_unary(self, *arguments: Any, **named: Any) -> Any:
-        """Return what makes calls of a method, as a channel of gRPC does."""
+        """Return the caller of a method, like a channel of gRPC."""
         return _Method(self, lambda channel: channel.stream_unary(*arguments, **named))
 
     def stream_stream(self, *arguments: Any, **named: Any) -> Any:
-        """Return what makes calls of a method, as a channel of gRPC does."""
+        """Return the caller of a method, like a channel of gRPC."""
         return _Method(self, lambda channel: channel.stream_stream(*arguments, **named))
 
     def subscribe(self, callback: Any, try_to_connect: bool = False) -> None:
@@ -180,7 +180,7 @@ class _CallDetails(NamedTuple):
 
 
 class _CallDetailsOfGrpc(_CallDetails, grpc.ClientCallDetails):
-    """What gRPC hands on with a call."""
+    """The details that gRPC hands on with a call."""
 
 
 class _ShowToken(
@@ -191,8 +191,8 @@ class _ShowToken(
 ):
     """Puts a token into the metadata of each call.
 
-    One that waits for its answer, and is refused, is made again if there is a newer token than that
-    which it has shown: the server may have looked into the same file a second before.
+    A call that waits for its answer, and is refused, is made again if there is a newer token than
+    the one that it has shown: the server may have read the same file a second before.
     """
 
     def __init__(self, token: Callable[..., str]) -> None:
@@ -201,7 +201,7 @@ class _ShowToken(
     def intercept_unary_unary(self, continuation: Any, details: Any, request: Any) -> Any:
         shown = self._token()
         call = continuation(_with_token(details, shown), request)
-        # Those that nobody waits for yet have not ended, and to ask why would wait for it.
+        # A call whose answer nobody waits for yet has not ended; asking why would wait for it.
         if not isinstance(call, grpc.RpcError) or not call.done():
             return call
         if call.code() is not grpc.StatusCode.UNAUTHENTICATED:

@@ -1,4 +1,4 @@
-"""Makes gRPC servers: guarded as the access of this process says."""
+"""Makes gRPC servers, guarded by the access of this process."""
 
 import contextlib
 import socket
@@ -28,7 +28,8 @@ _ALL_OF_IPV4, _ALL_OF_IPV6 = "0.0.0.0", "::"  # noqa: S104 - the user's own
 #: So many connections are remembered that have shown a right token.
 MOST_PROVED_PEERS = 16_384
 
-#: So many handlers are kept with their guards; one that passes calls on makes another each time.
+#: So many handlers are kept with their guards; a server that passes calls on makes a new handler
+#: each time.
 _MOST_METHODS = 128
 
 
@@ -43,10 +44,10 @@ def require_free(address: Address) -> None:
 
 @contextlib.contextmanager
 def taken_alone(address: Address) -> Iterator[Address]:
-    """Yield the address that gRPC should listen at; it takes none but that meanwhile.
+    """Yield the address for gRPC to listen at; it takes no other meanwhile.
 
-    gRPC takes 0.0.0.0 for all addresses of IPv6, too, and listens at those of IPv4 alone where they
-    are taken: so they are, until it listens.
+    gRPC takes 0.0.0.0 for all addresses of IPv6, too, and listens only at those of IPv4 if the
+    others are taken: so this takes them, until gRPC listens.
     """
     if address.host != _ALL_OF_IPV4:
         yield address
@@ -117,7 +118,7 @@ class GuardedServer:
                 )
 
     def stop(self, grace_s: float) -> threading.Event:
-        """Refuse new calls; what is returned is set when the running ones are done."""
+        """Refuse new calls; the returned event is set when the running ones are done."""
         ended: threading.Event = self.grpc.stop(grace_s)
         return ended
 
@@ -125,13 +126,13 @@ class GuardedServer:
 def _credentials(files: TlsFiles, connections: GrpcConnections) -> grpc.ServerCredentials:
     """Return credentials whose files are read again once they have changed.
 
-    gRPC asks for them at each connection, by which that is counted. It keeps the pair before,
-    without a word, if it is given a certificate and the key of another one; so they are looked at
+    gRPC asks for them at each connection, by which connections are counted. If it is given a
+    certificate and the key of another one, it silently keeps the previous pair; so they are checked
     before.
     """
 
     def configuration() -> Any:
-        server_context(files, clients_need_certificates=True)  # raises what is wrong with them
+        server_context(files, clients_need_certificates=True)  # raises for faulty files
         key, cert = files.read(files.key), files.read(files.cert)
         return grpc.ssl_server_certificate_configuration([(key, cert)], files.read(files.ca))
 
@@ -148,8 +149,8 @@ def _credentials(files: TlsFiles, connections: GrpcConnections) -> grpc.ServerCr
 class _AskForToken(grpc.ServerInterceptor):
     """Lets calls pass whose metadata have the token of a server.
 
-    gRPC names the caller of a call to its handler alone, so that each handler gets a guard in front
-    of it; nothing of a message is waited for or read before that has let the call pass.
+    gRPC names the caller of a call only to its handler, so each handler gets a guard in front of
+    it; nothing of a message is waited for or read before the guard has let the call pass.
     """
 
     def __init__(self, tokens: TokenFile, access: Access) -> None:
@@ -191,7 +192,7 @@ class _RefuseOtherRuns(grpc.ServerInterceptor):
         self._run = run
 
     def intercept_service(self, continuation: Callable[[Any], Any], details: Any) -> Any:
-        """Return the handler of a call, or one that refuses it."""
+        """Return the handler of a call, or a refusing one."""
         theirs = channel_options.run_of_caller(details.invocation_metadata)
         refusal = other_run("the caller", theirs, self._run)
         if refusal is None:
@@ -205,7 +206,7 @@ def _refuse(reason: str, requests: Any, context: grpc.ServicerContext) -> NoRetu
 
 
 class ProvedPeers(dict[str, None]):
-    """The connections that have shown a right token; those that did so first go first."""
+    """The connections that have shown a right token; the oldest are dropped first."""
 
     def __init__(self, most: int = MOST_PROVED_PEERS) -> None:
         super().__init__()
@@ -237,8 +238,8 @@ def _shown_token(context: grpc.ServicerContext) -> str:
 def _guarded(require: Callable[[grpc.ServicerContext], None], handler: Any) -> Any:
     """Return a handler that answers as ``handler`` does, if that is there, after ``require``.
 
-    It is one of streams, since gRPC reads the message of others before they are called: what goes
-    over the network is the same, and so is what it costs.
+    It handles streams, since gRPC reads the message of other handlers before they are called: the
+    bytes on the network are the same, and so is the cost.
     """
     if handler is None:
         return grpc.stream_stream_rpc_method_handler(partial(_answer_nothing, require))
@@ -259,7 +260,7 @@ def _guarded(require: Callable[[grpc.ServicerContext], None], handler: Any) -> A
 def _with_many_answers(handler: Any, require: Callable[[grpc.ServicerContext], None]) -> Any:
     serve = handler.stream_stream or handler.unary_stream
 
-    @wraps(serve)  # its attributes say whether it answers by a callback
+    @wraps(serve)  # its attributes tell whether it answers by a callback
     def answer(requests: Any, context: grpc.ServicerContext, *callback: Any, **named: Any) -> Any:
         require(context)
         if not handler.request_streaming:
@@ -274,7 +275,7 @@ def _with_many_answers(handler: Any, require: Callable[[grpc.ServicerContext], N
 def _answer_nothing(
     require: Callable[[grpc.ServicerContext], None], requests: Any, context: grpc.ServicerContext
 ) -> NoReturn:
-    """End a call of a method that there is not, and say so to those who may know it."""
+    """End a call of an unknown method; only callers with access learn that it is unknown."""
     require(context)
     context.abort(grpc.StatusCode.UNIMPLEMENTED, "Method not found!")
     raise AssertionError("abort raises")

@@ -1,4 +1,4 @@
-"""Sockets that listen where an option says, and descriptors for many connections."""
+"""Listening sockets at the address of an option, and descriptors for many connections."""
 
 import contextlib
 import resource
@@ -57,7 +57,7 @@ def listen_as_told(address: Address, option: str) -> socket.socket:
 
 @contextlib.contextmanager
 def _naming(option: str) -> Iterator[None]:
-    """Say which option a refusal is about."""
+    """Name the option in an error of its address."""
     try:
         yield
     except ConfigurationError as error:

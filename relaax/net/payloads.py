@@ -26,7 +26,7 @@ class WithPayload(Generic[Fields]):
     """A message's other fields, and the bytes beside them, in one piece or in several."""
 
     fields: Fields
-    #: None where the message has none; in one piece where it was decoded.
+    #: None if the message has no payload; in one piece if it was decoded.
     payload: Sequence[Buffer] | None
 
 
@@ -46,7 +46,7 @@ class PayloadCodec(Generic[Fields]):
         return b"".join((fields, _varint(self._tag), _varint(size), *message.payload))
 
     def decode(self, data: bytes) -> WithPayload[Fields]:
-        """Return the message, its payload a view of ``data``; ValueError for what is none."""
+        """Return the message, its payload a view of ``data``; ValueError for damaged bytes."""
         view = memoryview(data)
         payload, others, begin = None, [], 0
         for tag, field_at, value_at, end in _places(view):

@@ -1,4 +1,4 @@
-"""Pauses between calls that fail, and why a server is not reached: gRPC does not say it."""
+"""Pauses between failed calls, and why a server is not reached: gRPC does not report it."""
 
 import logging
 import socket
@@ -20,11 +20,11 @@ from relaax.net.tls_refusals import (
 )
 from relaax.telemetry.throttled_log import RepeatedWarning
 
-#: OpenSSL's numbers (``x509_vfy.h``) for a certificate whose signer is not known: it is its own,
-#: so is the last one of its chain, or there is none.
+#: OpenSSL's numbers (``x509_vfy.h``) for a certificate of an unknown signer: self-signed, a
+#: self-signed end of the chain, or a missing one.
 _UNKNOWN_SIGNERS = (18, 19, 20, 21)
 
-#: What gRPC speaks within TLS: a server may refuse those that do not offer it.
+#: The protocol that gRPC speaks within TLS: a server may refuse clients that do not offer it.
 _PROTOCOLS = ["h2"]
 
 _NO_CERTIFICATE = "it asks for a certificate, and there is none: give --tls-cert and --tls-key"
@@ -50,12 +50,12 @@ FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.1, 2.0
 def why_not_reached(
     address: Address, tls: TlsFiles | None, timeout_s: float, proxy: Address | None = None
 ) -> str | None:
-    """Return in words why a server of gRPC at ``address`` is not reached; None if nothing is seen.
+    """Return why a gRPC server at ``address`` is not reached; None without a visible cause.
 
-    ``tls``: what this process proves and asks for; None if it speaks no TLS. A handshake is tried
-    then, too, to see whether the server does: only messages of TLS are ever sent. Takes some
-    ``timeout_s`` at most, and longer while a name is looked up. ``proxy``: the HTTP proxy that it
-    is called through, if there is one.
+    ``tls``: this process's certificate and authority; None without TLS. A handshake is tried then,
+    too, to see whether the server speaks TLS: only messages of TLS are ever sent. Takes
+    ``timeout_s`` at most, and longer while a name is looked up. ``proxy``: the HTTP proxy of the
+    calls, if there is one.
     """
     deadline = time.monotonic() + timeout_s
     try:
@@ -106,7 +106,7 @@ def _why_no_tls(
     except ssl.SSLCertVerificationError as error:
         return None if tls is None else _why_not_accepted(error, tls)
     except (ssl.SSLEOFError, ssl.SSLZeroReturnError, ConnectionError, TimeoutError):
-        return None  # a server that is silent, or full, says nothing of TLS
+        return None  # a silent or full server proves nothing about TLS
     except ssl.SSLError as error:
         if tls is None:
             return None if speaks_no_tls(error) else _why_unprotected()
@@ -156,7 +156,7 @@ def _why_closed(connection: ssl.SSLSocket, tls: TlsFiles, deadline: float) -> st
 
 
 def _left_s(deadline: float) -> float:
-    """Return how long to wait; not zero, which would not wait for what has come."""
+    """Return how long to wait; not zero, which would not wait for bytes that have come."""
     return max(deadline - time.monotonic(), 0.001)
 
 
@@ -172,12 +172,12 @@ class RetryPause:
         self._pause_s = FIRST_PAUSE_S
 
     def reset(self) -> bool:
-        """Take note of an answer; return whether it was said before that there is none."""
+        """Note an answer; return whether an outage was logged before it."""
         self._pause_s = FIRST_PAUSE_S
         return self._complaint.forget()
 
     def wait(self, why: str, until: threading.Event) -> None:
-        """Say why the call has failed, if that is new, and pause, or ``until`` that is set."""
+        """Log why the call has failed, if that is new, and pause, or ``until`` that is set."""
         self._complaint.say(why)
         until.wait(self._pause_s)
         self._pause_s = min(2 * self._pause_s, LONGEST_PAUSE_S)
@@ -207,7 +207,7 @@ class Reachability:
 
     @property
     def cause(self) -> str | None:
-        """What the last look of this outage has found, in words; None while that is nothing."""
+        """The cause that the last look of this outage has found; None if none was found."""
         return self._cause
 
     def look(self) -> None:

@@ -1,4 +1,4 @@
-"""Refuses what a caller has sent, and says who that was: in the log, and in the answer."""
+"""Refuses a message, and names its sender: in the log, and in the answer."""
 
 import logging
 from collections.abc import Callable
@@ -38,7 +38,7 @@ def unary(
     decode: Callable[[bytes], Request],
     encode: Callable[[Reply], bytes],
 ) -> grpc.RpcMethodHandler:
-    """Return what answers calls with ``serve``; what ``decode`` refuses names its sender.
+    """Return the handler of calls to ``serve``; refusals of ``decode`` name the sender.
 
     gRPC itself would log a traceback, and not the sender.
     """

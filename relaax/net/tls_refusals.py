@@ -1,16 +1,16 @@
-"""What errors of TLS say, in words, and a peer that went before its handshake."""
+"""Errors of TLS in words, and a peer that left before its handshake."""
 
 import socket
 import ssl
 
-#: What begins a connection that is not one of TLS.
+#: OpenSSL's reasons for bytes that are not TLS.
 _NO_TLS = ("WRONG_VERSION_NUMBER", "HTTP_REQUEST", "UNEXPECTED_MESSAGE", "RECORD_LAYER_FAILURE")
 
-#: What a server says from TLS 1.3 on, if a client has no certificate.
+#: A server's alert from TLS 1.3 on, if a client has no certificate.
 CERTIFICATE_REQUIRED = "TLSV13_ALERT_CERTIFICATE_REQUIRED"
 
-#: What the peer, which is the other end, says of what this end has shown: both ends use these
-#: words, a server in its log of a client, and a client in its error of a server.
+#: The peer's refusal of this end's credentials: a server logs it about a client, and a client
+#: raises it about a server.
 _ALERTS = {
     "TLSV1_ALERT_UNKNOWN_CA": "the peer does not accept the certificate of this end",
     "SSLV3_ALERT_BAD_CERTIFICATE": "the peer does not accept the certificate of this end",
@@ -45,7 +45,7 @@ _ALERTS = {
 def require_a_peer(sock: socket.socket) -> None:
     """Raise ConnectionResetError for a socket whose peer has gone.
 
-    ``SSLContext.wrap_socket`` would find so, too, and leave the socket open that it has made.
+    ``SSLContext.wrap_socket`` would find so, too, and leave its new socket open.
     """
     try:
         sock.getpeername()
@@ -54,12 +54,12 @@ def require_a_peer(sock: socket.socket) -> None:
 
 
 def refusal_in_words(error: ssl.SSLError) -> str | None:
-    """Return in words what one end does not accept of the other; None for other errors."""
+    """Return in words the credential that one end does not accept; None for other errors."""
     if error.reason == "PEER_DID_NOT_RETURN_A_CERTIFICATE":
         return "the peer has not shown a certificate"
     return _ALERTS.get(error.reason)
 
 
 def speaks_no_tls(error: ssl.SSLError) -> bool:
-    """Return whether what the peer has sent is no TLS."""
+    """Return whether the peer has sent bytes that are not TLS."""
     return error.reason in _NO_TLS

@@ -11,8 +11,8 @@ _M_ARENA_MAX = -8
 #: Blocks above this size are mapped one by one, and returned to the system when they are freed.
 _LARGE_BYTES = 256 * 1024
 
-#: For a server that answers from many threads: with a pool for each of them, what any call has once
-#: needed would stay in each.
+#: For a server that answers from many threads: with a pool for each of them, each would keep the
+#: memory that its largest call has needed.
 FEW_POOLS = 2
 
 #: The largest threshold that glibc accepts.
@@ -34,7 +34,7 @@ def keep_memory(pools: int | None = None) -> None:
     """Let this process keep freed memory, so that later arrays can reuse it.
 
     pools: in so many pools, which threads share. Without a number the C library makes one for each
-    thread, up to eight for each core, and each keeps what its thread has once needed.
+    thread, up to eight for each core, and each keeps the memory that its thread has once needed.
 
     For a process that makes the same large arrays again and again. To take them from the system,
     which clears their pages, costs more than the work on them. Does nothing if the C library is not

@@ -1,6 +1,6 @@
 """How much memory this process may still take: of the machine, and of the container it runs in.
 
-A container's limit is one of its cgroup, or of a cgroup around that; the kernel kills what goes
+A container's limit is one of its cgroup, or of a cgroup around that; the kernel kills processes
 beyond it, however much the machine has left.
 """
 
@@ -18,11 +18,12 @@ from relaax.processes.cgroups import cgroups_of
 
 @dataclass(frozen=True)
 class _Names:
-    """What the files of a version are called."""
+    """The names of a version's files."""
 
     limit: str
     usage: str
-    #: What the kernel takes back when it needs room: files that were read, and are not in use.
+    #: Memory that the kernel takes back when it needs room: of files that were read, and are not in
+    #: use.
     reclaimable: str
 
 
@@ -39,7 +40,7 @@ class MemoryGroup:
 
     def left_bytes(self) -> int | None:
         """Return how much may still be taken; None without a limit."""
-        with suppress(OSError, ValueError):  # it says "max", or has gone
+        with suppress(OSError, ValueError):  # "max", or the cgroup has gone
             limit = int((self.directory / self.names.limit).read_text())
             used = int((self.directory / self.names.usage).read_text())
             return max(0, limit - used + self._reclaimable_bytes())
@@ -54,10 +55,10 @@ class MemoryGroup:
 
 
 class AvailableMemory:
-    """What the machine has left, or the least that one of the process's cgroups leaves.
+    """The machine's free memory, or the least that one of the process's cgroups leaves.
 
-    The cgroups are those that it is in when this is made. To read all their files takes longer than
-    to take a connection: a figure is used again for ``fresh_s``.
+    The cgroups are those of the process when this is made. To read all their files takes longer
+    than to take a connection: a figure is used again for ``fresh_s``.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""The cgroups that this process is in: what a container may use of its machine.
+"""The cgroups of this process: the limits of a container.
 
 Both versions are read, as the kernel documents them:
 https://docs.kernel.org/admin-guide/cgroup-v2.html and
@@ -11,7 +11,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
-#: Where the kernel tells of this process.
+#: The kernel's files about this process.
 OWN_PROCESS = Path("/proc/self")
 
 

@@ -28,7 +28,7 @@ def _bound_to() -> int:
 def _quotas(process: Path) -> Iterator[float]:
     """Yield how many cores' time each cgroup gives that limits it."""
     for group in cgroups_of("cpu", process):
-        with suppress(OSError, ValueError):  # it says "max", or has no such file, as the outermost
+        with suppress(OSError, ValueError):  # "max", or no such file, as for the outermost
             if (time := _time_per_period(group)) > 0:  # -1 is no limit
                 yield time
 

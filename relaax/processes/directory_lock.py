@@ -14,7 +14,7 @@ from relaax.errors import ConfigurationError
 #: The file that is locked, in the directory itself.
 NAME = "lock"
 
-#: A process that has been stopped saves before it ends: so long one that takes its place waits.
+#: A stopped process saves before it ends: its successor waits so long.
 WAIT_S = 5.0
 
 _LOOK_S = 0.1
@@ -25,7 +25,7 @@ def owned(directory: Path | None, owner: str, wait_s: float = WAIT_S) -> Iterato
     """Keep other processes from ``directory`` within a block; nothing without one.
 
     ConfigurationError, with the name of its owner, if another process has it; the system releases
-    what a killed process had. Where the file system knows no locks nothing is kept from anyone.
+    the locks of a killed process. On a file system without locks nothing is guarded.
     """
     if directory is None:
         yield
@@ -48,7 +48,7 @@ def owned(directory: Path | None, owner: str, wait_s: float = WAIT_S) -> Iterato
 
 
 def _write(file: IO[str], text: str) -> None:
-    """Say who has the directory; the lock holds on a full disk, too, where that has no room."""
+    """Write the owner's name into the lock file; the lock also holds on a full disk, without it."""
     with suppress(OSError):
         file.truncate(0)
         os.write(file.fileno(), text.encode())
@@ -57,7 +57,7 @@ def _write(file: IO[str], text: str) -> None:
 def lock_within(file: IO[str] | int, wait_s: float, look_s: float) -> bool:
     """Keep other processes from a file; return whether none has had it for longer than ``wait_s``.
 
-    It is tried each ``look_s``. Where the file system knows no locks nothing is kept from anyone.
+    It is tried each ``look_s``. On a file system without locks nothing is guarded.
     """
     until = time.monotonic() + wait_s
     while True:

@@ -1,4 +1,4 @@
-"""What is done from time to time."""
+"""Tasks that are done from time to time."""
 
 import threading
 import time
@@ -13,7 +13,7 @@ POLL_S = 0.1
 
 @dataclass
 class Task:
-    """What is done every so many seconds."""
+    """A task that is done every so many seconds."""
 
     interval_s: float
     do: Callable[[], object]
@@ -57,7 +57,7 @@ class TasksThread:
         self._thread.start()
 
     def stop(self) -> None:
-        """Begin no further round of tasks; the one that goes on ends in its own time."""
+        """Begin no further round of tasks; a running one ends in its own time."""
         self._stops.set()
 
     def close(self) -> None:

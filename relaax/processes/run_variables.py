@@ -1,17 +1,17 @@
-"""Variables by which ``relaax-train`` says to each process which one it is."""
+"""Variables by which ``relaax-train`` tells each process its place in the training."""
 
 import os
 
 #: Which copy of a command it is; the first is 0.
 COPY = "RELAAX_COPY"
 
-#: The name of its line in the Procfile; not set where there is none.
+#: The name of its line in the Procfile; not set without one.
 LINE = "RELAAX_LINE"
 
 #: Which start of it: another number at each, 0 for the first start of a training.
 INCARNATION = "RELAAX_INCARNATION"
 
-#: Which training it belongs to: a name that no other training has; not set where nobody says so.
+#: The training's unique name; not set outside of ``relaax-train``.
 RUN = "RELAAX_RUN"
 
 MAX_RUN_CHARACTERS = 255
@@ -31,7 +31,7 @@ def run_of_this_process() -> str | None:
 def other_run(whose: str, theirs: str | None, own: str | None) -> str | None:
     """Return in words that ``whose``, of the training ``theirs``, does not belong to ``own``.
 
-    None where it does, or where one of the two is not known.
+    None if it does, or if one of the two is not known.
     """
     if theirs is None or own is None or theirs == own:
         return None

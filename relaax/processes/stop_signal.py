@@ -6,7 +6,7 @@ from typing import Protocol
 
 
 class Stop(Protocol):
-    """What ends a loop."""
+    """The flag that ends a loop."""
 
     def wait(self, timeout: float | None = None) -> bool:
         """Wait until it is set, at most ``timeout`` seconds; return whether it is."""

@@ -1,4 +1,4 @@
-"""What client and server speak over: whole messages in both directions."""
+"""The interface of both ends: whole messages in both directions."""
 
 from abc import ABC, abstractmethod
 from typing import TypeAlias
@@ -15,8 +15,8 @@ class MessageConnection(ABC):
     """A connection that has been opened elsewhere, over TCP, TLS, a WebSocket or memory.
 
     A client waits for its messages: ``send`` and ``receive``. An event loop never waits: it polls
-    ``fileno``, takes what is there with ``receive_now``, hands over what it has to say with
-    ``send_now`` and, while some of it ``is_unsent``, calls ``flush`` when the peer takes more.
+    ``fileno``, takes messages that are there with ``receive_now``, hands over its answers with
+    ``send_now`` and, while a part of them ``is_unsent``, calls ``flush`` when the peer takes more.
     ``receive_now`` may have read more than it returns: while ``has_message``, the next message is
     there already and ``fileno`` does not show it.
 
@@ -52,11 +52,11 @@ class MessageConnection(ABC):
 
     @abstractmethod
     def send_now(self, payload: bytes) -> None:
-        """Send what the peer takes at once, and keep the rest for ``flush``."""
+        """Send as much as the peer takes at once, and keep the rest for ``flush``."""
 
     @abstractmethod
     def flush(self) -> None:
-        """Send what the peer takes of the rest."""
+        """Send as much of the rest as the peer takes."""
 
     @property
     @abstractmethod
@@ -72,7 +72,7 @@ class MessageConnection(ABC):
     def require_progress(self, now: float) -> None:
         """Raise when a message that has begun is overdue at ``now`` (time.monotonic()).
 
-        ProtocolError for one that does not come whole, TimeoutError for one that is not taken.
+        ProtocolError for a received one, TimeoutError for a sent one.
         """
 
     @abstractmethod

@@ -1,4 +1,4 @@
-"""Recognises what other protocols send first, so that nothing waits for the rest of such a frame.
+"""Recognises the first bytes of other protocols, so that nothing waits for the rest of a frame.
 
 Read as the length of a frame, the first four letters of HTTP and SSH are 512 MiB or more. A TLS
 record is not as clear: it may stand for 64 KiB to 72 MiB. The sixth byte decides there. It would be
@@ -42,9 +42,9 @@ JSON_BEGINS = b"[ \t\r\n"
 
 
 def foreign_protocol(first: bytes | bytearray) -> str | None:
-    """Return the name of the protocol whose peers begin with ``first``; None for one not known.
+    """Return the name of the protocol whose peers begin with ``first``; None for an unknown one.
 
-    For bytes whose first four are no length of a frame that is allowed.
+    For bytes whose first four are not an allowed length of a frame.
     """
     head = bytes(first[:4])
     if head in _HTTP:

@@ -15,7 +15,7 @@ DEFAULT_MAX_FRAME_BYTES = 64 * 1024 * 1024
 
 DEFAULT_FRAME_TIMEOUT_S = 30.0
 
-#: What decides how large frames may be that an RLX server receives.
+#: The options that limit the frames of an RLX server, for errors.
 _SIZE_OPTION = " (--max-frame-bytes; unset, what the configured observations need)"
 
 _HEADER = struct.Struct("<I")
@@ -76,10 +76,10 @@ class FrameConnection(MessageConnection):
     """A connected stream socket that carries each message in a frame.
 
     It owns ``sock``. ``frame_timeout_s`` bounds how long one frame may take, in either direction,
-    once it has begun, and ``keepalive`` how long a peer stays whose machine is gone.
-    ``max_received_bytes``, where it is given, is the limit of what is received alone; it may be
-    changed before the frame that it should hold for. Errors name the options of the RLX server that
-    limit frames, where this ``is_servers``.
+    once it has begun, and ``keepalive`` how long the connection to a dead machine stays.
+    ``max_received_bytes``, if given, limits only received frames; it may be changed before the
+    first frame with the new limit. Errors name the options of the RLX server that limit frames,
+    where this ``is_servers``.
     """
 
     def __init__(
@@ -97,7 +97,7 @@ class FrameConnection(MessageConnection):
         self._max_frame_bytes = max_frame_bytes
         self.max_received_bytes = max_received_bytes or max_frame_bytes
         self._frame_timeout_s = frame_timeout_s
-        #: What has come and has not been returned: at most one frame that is not whole, at the end.
+        #: Received bytes that have not been returned: at the end, at most one incomplete frame.
         self._received = bytearray()
         self._unsent = bytearray()
         #: When the frame that is not whole began to come, and when the unsent one began to go.
@@ -159,10 +159,10 @@ class FrameConnection(MessageConnection):
         return self._take_payload() if self.has_message else None
 
     def begun_now(self) -> bytes:
-        """Return what has come of the next payload, and leave it there; nothing if none has.
+        """Return the part of the next payload that has come, and leave it there; empty without one.
 
         PeerClosed when the peer has closed before it; ProtocolError for a frame that is not
-        allowed, TlsPeer where it is none but a hello of TLS.
+        allowed, TlsPeer if it is a hello of TLS instead.
         """
         with contextlib.suppress(BlockingIOError):
             chunk = self._sock.recv(self._bytes_to_receive(), _WITHOUT_WAITING)
@@ -178,7 +178,7 @@ class FrameConnection(MessageConnection):
         return bytes(self._received[_HEADER_BYTES:])
 
     def send_now(self, payload: bytes) -> None:
-        """Send what fits of one frame; see ``MessageConnection``."""
+        """Send as much of one frame as fits; see ``MessageConnection``."""
         if not 0 < len(payload) <= self._max_frame_bytes:
             raise ValueError(
                 f"a frame holds 1 to {self._max_frame_bytes} bytes, this one has {len(payload)}"
@@ -193,7 +193,7 @@ class FrameConnection(MessageConnection):
             self._sends_since = time.monotonic()
 
     def flush(self) -> None:
-        """Send what fits of what is left; see ``MessageConnection``."""
+        """Send as much of the rest as fits; see ``MessageConnection``."""
         while self._unsent:
             sent = self._send_what_fits(self._unsent)
             if not sent:
@@ -208,7 +208,7 @@ class FrameConnection(MessageConnection):
 
     @property
     def has_message(self) -> bool:
-        """Whether a whole frame has come, or the header of one that is refused."""
+        """Whether a whole frame has come, or the header of a refused one."""
         if len(self._received) < _HEADER_BYTES:
             return False
         length: int = _HEADER.unpack_from(self._received)[0]
@@ -229,7 +229,7 @@ class FrameConnection(MessageConnection):
             raise self._overdue()
 
     def go_on_without_tls(self) -> None:
-        """Read in plain what a peer has sent that speaks no TLS: see ``PlainPeer``."""
+        """Read in plain the bytes of a peer without TLS: see ``PlainPeer``."""
         if isinstance(self._sock, TlsSocket):
             self._sock = self._sock.without_tls()
 
@@ -315,7 +315,7 @@ class FrameConnection(MessageConnection):
         self._keep(chunk)
 
     def _take_payload(self) -> memoryview:
-        """Return the payload of a whole frame; one that came alone is not copied."""
+        """Return the payload of a whole frame; it is not copied if it came alone."""
         end = _HEADER_BYTES + self._announced_length()
         self._is_first = False
         frame = self._received

@@ -34,9 +34,9 @@ def is_text(text: str) -> bool:
 def require_within_limits(text: str) -> None:
     """Raise ProtocolError for JSON with more than ``MAX_PARTS``, ``MAX_MEMBERS`` or ``MAX_LEVELS``.
 
-    Levels are lists and objects in each other: what walks through a value may call itself for each.
-    ``text`` is looked at as it is, before anything is made of it; it may be no JSON at all, and
-    what stands in a string counts, too.
+    Levels are lists and objects in each other: a recursive reader calls itself for each. ``text``
+    is counted as it is, before it is parsed; it may be no JSON at all, and the contents of strings
+    count, too.
     """
     opened = _require_few(text)
     if opened <= MAX_LEVELS:

@@ -14,7 +14,7 @@ from relaax.protocol.foreign import RLX_BYTES, is_plain_rlx
 
 T = TypeVar("T")
 
-#: More than one record of TLS: what is asked for at a time.
+#: Requested at a time: more than one record of TLS.
 _RECORD_BYTES = 16 * 1024
 
 
@@ -23,19 +23,19 @@ class PlainPeer(AccessDenied):
 
 
 class NoTls(AccessDenied):
-    """A peer has answered without TLS: what has come is none."""
+    """A peer has answered without TLS."""
 
 
 class TlsSocket:
     """Wraps ``sock``, which it owns from then on; the handshake is a part of the first receiving.
 
-    ``server_name`` is whom a client expects the certificate to name; None of a server. NoTls when
-    the peer does not speak TLS, AccessDenied when its certificate is not accepted. PlainPeer to a
-    server of which the client begins with RLX: nothing has been read then, and ``without_tls`` goes
+    ``server_name`` is the name that a client expects in the certificate; None for a server. NoTls
+    when the peer does not speak TLS, AccessDenied when its certificate is not accepted. PlainPeer
+    for a server whose client begins with RLX: nothing has been read then, and ``without_tls`` goes
     on.
 
-    What ``recv`` returns may be longer than asked for: nothing that has come is kept inside, where
-    a poll of the descriptor does not see it.
+    ``recv`` may return more than asked for: no bytes that have come are kept inside, where a poll
+    of the descriptor does not see them.
     """
 
     def __init__(
@@ -63,13 +63,13 @@ class TlsSocket:
         self._timeout_s = seconds
 
     def recv(self, size: int, flags: int = 0) -> bytes:
-        """Return what has come, at least a byte; nothing at the end. See ``socket.recv``."""
+        """Return bytes that have come, at least one; empty at the end. See ``socket.recv``."""
         chunk = self._when_ready(lambda: self._tls.recv(max(size, _RECORD_BYTES)), flags)
         pending = self._tls.pending() if chunk else 0
         return chunk + self._tls.recv(pending) if pending else chunk
 
     def send(self, data: bytes | bytearray | memoryview, flags: int = 0) -> int:
-        """Send what the peer takes of ``data``; return how much. See ``socket.send``."""
+        """Send as much of ``data`` as the peer takes; return how much. See ``socket.send``."""
         return self._when_ready(lambda: self._tls.send(data), flags)
 
     def sendall(self, data: bytes | bytearray) -> None:
@@ -80,7 +80,7 @@ class TlsSocket:
             rest = rest[self._within(deadline, partial(self._tls.send, rest)) :]
 
     def shake_hands(self, timeout_s: float) -> None:
-        """Let both ends prove what they are; TimeoutError if that takes too long."""
+        """Let both ends prove their identity; TimeoutError if that takes too long."""
         self._within(time.monotonic() + timeout_s, self._tls.do_handshake)
 
     def without_tls(self) -> socket.socket:
@@ -113,7 +113,7 @@ class TlsSocket:
         return self._within(deadline, call)
 
     def _within(self, deadline: float | None, call: Callable[[], T]) -> T:
-        """Return what ``call`` returns, once the socket is ready for it."""
+        """Return the result of ``call``, once the socket is ready for it."""
         while True:
             try:
                 return self._explained(call)
@@ -154,7 +154,9 @@ class TlsSocket:
         """Look once, when something has come, and leave it there."""
         try:
             first = socket.socket.recv(self._tls, RLX_BYTES, socket.MSG_PEEK)
-        except OSError:  # nothing has come; or the connection is lost, as the next call will say
+        except (
+            OSError
+        ):  # no bytes have come; or the connection is lost, which the next call reports
             return
         self._may_be_plain = False
         if is_plain_rlx(first):

@@ -1,11 +1,11 @@
-"""What a training says of itself.
+"""Metrics, logs and reports of a training.
 
-``metrics``           where scalars go
+``metrics``           the interface of scalars
 ``interval_metrics``  one point a second of events that come thousands of times a second
 ``kept_counts``       counts that others can read, also after the process was killed
-``wait_report``       for what a process waits, as the parameter server hears it
+``wait_report``       reports to the parameter server why a process waits
 ``live_lines``        a process's state in one line that is shown live
-``throttled_log``     lines of the log that would come again and again
+``throttled_log``     limits repeated lines of the log
 ``logs``              the log, on standard error and in a file
 ``log_file``          a file that several processes write, line by line
 ``operators``         the HTTP port for health checks and Prometheus

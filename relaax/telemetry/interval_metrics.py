@@ -1,4 +1,4 @@
-"""One point a second, made of what happens thousands of times a second."""
+"""One point a second, made of events that come thousands of times a second."""
 
 import time
 from collections.abc import Callable, Iterable
@@ -11,7 +11,7 @@ from relaax.telemetry.metrics import Metrics
 
 
 class IntervalMetrics:
-    """Gathers values by name, and stores what sums them up once an interval."""
+    """Gathers values by name, and stores their summary once an interval."""
 
     def __init__(
         self, metrics: Metrics, interval_s: float = 1.0, clock: Callable[[], float] = time.monotonic
@@ -26,20 +26,20 @@ class IntervalMetrics:
         self._distributions: dict[str, list[float]] = {}
 
     def add(self, name: str, value: float, times: int = 1) -> None:
-        """Add a value, so many times; what is stored is the mean."""
+        """Add a value, so many times; the mean is stored."""
         total, count = self._sums.get(name, (0.0, 0))
         self._sums[name] = (total + value * times, count + times)
 
     def per_second(self, name: str, amount: float) -> None:
-        """Add an amount; what is stored is the sum by second, from then on once an interval.
+        """Add an amount; the sum by second is stored, from then on once an interval.
 
-        Of seconds in which something was done it is the share of all time, from 0 to 1. After half
-        an interval or less there is too little to tell, and nothing is stored.
+        Of busy seconds it is the share of all time, from 0 to 1. After half an interval or less
+        there is too little data, and nothing is stored.
         """
         self._amounts[name] = self._amounts.get(name, 0.0) + amount
 
     def spread(self, name: str, values: Iterable[float]) -> None:
-        """Add values; what is stored is mean, min, max, and the 50th and 99th percentiles."""
+        """Add values; mean, min, max, and the 50th and 99th percentiles are stored."""
         self._distributions.setdefault(name, []).extend(values)
 
     def store_if_due(self, x: float | None = None) -> None:
@@ -48,7 +48,7 @@ class IntervalMetrics:
             self.store(x)
 
     def store(self, x: float | None = None) -> None:
-        """Store what there is at ``x``, the global step by default, and start again."""
+        """Store the summaries at ``x``, the global step by default, and start again."""
         for name, (total, count) in self._sums.items():
             self._metrics.scalar(name, total / count, x)
         for name, values in self._distributions.items():

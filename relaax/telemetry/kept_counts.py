@@ -1,8 +1,8 @@
 """Counts of a process that others can read, also after it was killed.
 
 They lie in memory without a name in any file system. Another process of the same user opens it
-while this one runs, and sees what was counted up to the last instruction, however this one ends:
-that is how to say exactly what was lost with it.
+while this one runs, and sees all counts up to the last instruction, however this one ends: so the
+exact loss is known.
 """
 
 import json
@@ -15,12 +15,12 @@ from pathlib import Path
 
 import numpy as np
 
-#: Steps whose reward has come, and what became of them: a learner or a replay server has
-#: acknowledged them, or no such server took them in time.
+#: Steps whose reward has come, and their fate: a learner or a replay server has acknowledged them,
+#: or no server took them in time.
 TAKEN, DELIVERED, DROPPED = "taken", "delivered", "dropped"
 
 
-#: What the memory is called in /proc/PID/fd.
+#: The name of the memory in /proc/PID/fd.
 _NAME = "relaax-counts"
 
 #: The names of the counts come first, as JSON.
@@ -32,8 +32,8 @@ _FLOAT_BYTES = 8
 class KeptCounts:
     """Counts by name, in as many ``rows``; each cell has one writer.
 
-    Processes that are forked later share them. Where the system has no such memory, other processes
-    cannot open it, and all else is the same.
+    Processes that are forked later share them. On a system without memfd, other processes cannot
+    open them, and all else is the same.
     """
 
     def __init__(self, names: Sequence[str], rows: int = 1) -> None:
@@ -45,7 +45,7 @@ class KeptCounts:
 
     @classmethod
     def of_process(cls, pid: int) -> "KeptCounts | None":
-        """Return the counts of a process that runs; None if it has none, or is gone."""
+        """Return the counts of a running process; None if it has none, or is gone."""
         with suppress(OSError):
             for path in Path(f"/proc/{pid}/fd").iterdir():
                 with suppress(OSError):
@@ -55,7 +55,7 @@ class KeptCounts:
 
     @property
     def names(self) -> list[str]:
-        """What is counted."""
+        """The names of the counts."""
         return self._names
 
     def row(self, number: int = 0) -> "CountsRow":

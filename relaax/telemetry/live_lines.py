@@ -1,10 +1,10 @@
-"""What a process says of itself in one line, again and again, while ``relaax-train`` shows it.
+"""A process's state in one line, again and again, while ``relaax-train`` shows it.
 
 ``learner: updates 8,112 | updates/s 120 | steps stored 25,000 of 100,000``
 
-The processes of a group, such as three replay servers, say the same figures. ``relaax-train`` shows
-one line for each group: figures are added up, and those that are no amounts (``per``, ``%``,
-``mean``) are averaged.
+The processes of a group, for example three replay servers, have the same figures. ``relaax-train``
+shows one line for each group: amounts are added up, and other figures (``per``, ``%``, ``mean``)
+are averaged.
 """
 
 import math
@@ -17,7 +17,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Self, TextIO
 
-#: The groups that have such lines, in the order in which they are shown.
+#: The groups with live lines, in the order in which they are shown.
 GROUPS = ("learner", "replay", "RLX server", "actor", "evaluation", "environments")
 
 #: The environment variable by which ``relaax-train`` asks for these lines: seconds between two.
@@ -31,7 +31,7 @@ _AVERAGED = re.compile(r"\bper\b|^%|\bmean\b")
 
 @dataclass(frozen=True)
 class Figure:
-    """A number, and what it is a number of; ``of`` is the largest that it can become."""
+    """A number with its unit; ``of`` is the largest that it can become."""
 
     value: float
     what: str
@@ -39,7 +39,7 @@ class Figure:
 
     @classmethod
     def parse(cls, text: str) -> Self:
-        """Return the figure of its text; ValueError if it is none."""
+        """Return the figure of its text; ValueError if it cannot be read."""
         found = _FIGURE.fullmatch(text)
         if found is None:
             raise ValueError(f"{text!r} is no figure")
@@ -60,7 +60,7 @@ class LiveLine:
 
     @classmethod
     def parse(cls, line: str) -> Self | None:
-        """Return what a line says; None if it is none: a process may write anything."""
+        """Return the content of a line; None for other lines: a process may write anything."""
         group, colon, rest = line.partition(": ")
         if not colon or group not in GROUPS:
             return None
@@ -85,8 +85,8 @@ def combined(lines: Sequence[LiveLine]) -> LiveLine:
 class LiveLineWriter:
     """Writes the line of this process every so many seconds, if ``relaax-train`` asks for it.
 
-    ``figures`` returns what it says. ``write_if_due`` belongs into the process's loop. It never
-    waits: a line for which a pipe has no room is left out.
+    ``figures`` returns its content. ``write_if_due`` belongs into the process's loop. It never
+    waits: a line is left out if a pipe has no room.
     """
 
     def __init__(
@@ -113,7 +113,7 @@ class LiveLineWriter:
         line = LiveLine(self._group, tuple(self._figures()))
         try:
             print(line, file=self._stream, flush=True)
-        except OSError:  # what reads it has ended: this process goes on
+        except OSError:  # its reader has ended: this process goes on
             self._interval_s = None
 
 
@@ -127,7 +127,7 @@ def asked_interval_s(variables: Mapping[str, str] = os.environ) -> float | None:
 
 
 def _has_room(stream: TextIO) -> bool:
-    """Return whether a line can be written now; a pipe says no when what reads it was stopped."""
+    """Return whether a line can be written now; not to a pipe whose reader was stopped."""
     try:
         return bool(select.select([], [stream.fileno()], [], 0)[1])
     except (OSError, ValueError):  # no file of the system, or closed: writing will show it

@@ -21,7 +21,7 @@ FORMAT = "%(asctime)s %(processName)s [%(process)d] %(levelname)s: %(message)s"
 
 
 class EachLine(logging.Formatter):
-    """Puts what a format puts before the message before every line of it, tracebacks included."""
+    """Puts a format's prefix before every line of a message, tracebacks included."""
 
     def __init__(self, form: str = FORMAT) -> None:
         super().__init__(form)
@@ -66,11 +66,11 @@ class SharedLogFile(RotatingFileHandler):
             super().emit(record)
 
     def handleError(self, record: logging.LogRecord) -> None:  # noqa: N802
-        """Say once that the log cannot be written, and open it anew for the next record."""
+        """Report once that the log cannot be written, and open it anew for the next record."""
         reason = sys.exc_info()[1]
         stream, self.stream = self.stream, None
         if stream is not None:
-            with suppress(OSError):  # what it still holds cannot be written either
+            with suppress(OSError):  # its buffer cannot be written either
                 stream.close()
         if not self._is_failing and sys.stderr is not None:
             self._is_failing = True
@@ -80,7 +80,7 @@ class SharedLogFile(RotatingFileHandler):
     def turn(self) -> Iterator[None]:
         """Keep other processes out, by a lock of the folder; without it if that takes too long.
 
-        It is opened anew each time, since a process shares what was open when it was forked.
+        It is opened anew each time, since a process shares its parent's open files after a fork.
         """
         try:
             folder = os.open(os.path.dirname(self.baseFilename), os.O_RDONLY)
@@ -104,7 +104,7 @@ class SharedLogFile(RotatingFileHandler):
         self.stream = self._open()
 
     def _end_half_line(self) -> None:
-        """End what a killed process has left of its last line."""
+        """End a killed process's unfinished last line."""
         if self.stream is None or not os.path.isfile(self.baseFilename):
             return
         with open(self.baseFilename, "rb") as file:

@@ -17,7 +17,7 @@ from relaax.telemetry.throttled_log import RateLimit
 
 _FORMAT = "%(asctime)s:%(process)d:%(levelname)s:%(message)s"
 
-#: Loggers of libraries that write, at DEBUG, what they send and get: also tokens, and new keys.
+#: Loggers of libraries that write their traffic at DEBUG: also tokens, and new keys.
 _TALKATIVE = ("boto3", "botocore", "s3transfer", "urllib3")
 
 #: A pipe takes a piece of so many bytes as a whole, or not at all (PIPE_BUF of Linux).
@@ -27,8 +27,8 @@ _PIPE_BYTES = 4096
 class WholeLines(logging.StreamHandler):  # type: ignore[type-arg]  # of whatever stream there is
     """Writes each line by a call of its own, in pieces that a pipe takes as a whole.
 
-    Workers share the pipe of their server. One that is killed while it logs a traceback leaves no
-    half line there.
+    Workers share the pipe of their server. A worker that is killed while it logs a traceback leaves
+    no half line there.
     """
 
     def emit(self, record: logging.LogRecord) -> None:
@@ -45,10 +45,10 @@ class WholeLines(logging.StreamHandler):  # type: ignore[type-arg]  # of whateve
 def start_logging(level: str, log_file: Path | None = None, program: str = "relaax") -> None:
     """Log messages of ``level`` and above to standard error, each with its process id.
 
-    And to ``log_file``, where each line has the name of the process: ``program``, or that of a
-    worker. Under ``relaax-train``, which keeps a file of all processes, each line of a traceback is
-    a line like others. What reaches S3 logs no requests, even at DEBUG, as keys are in some.
-    ConfigurationError if the file cannot be used.
+    They also go to ``log_file``, where each line has the name of the process: ``program``, or a
+    worker's name. Under ``relaax-train``, which keeps a file of all processes, each line of a
+    traceback is a line like others. The S3 client logs no requests, even at DEBUG, as keys are in
+    some. ConfigurationError if the file cannot be used.
     """
     multiprocessing.current_process().name = program
     stream = WholeLines()

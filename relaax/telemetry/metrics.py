@@ -2,7 +2,7 @@
 
 A name is ``group/name``: TensorBoard shows a section for each group. The service's own groups are
 ``episode``, ``evaluation``, ``learner``, ``replay``, ``inference``, ``server`` and ``parameter
-server``; what a client sends is in ``client``.
+server``; metrics of clients are in ``client``.
 """
 
 from abc import ABC, abstractmethod
@@ -19,15 +19,15 @@ EVALUATION_REWARD_OF = "evaluation/reward by version"
 #: The same at the learner's count of its steps, where that is known of the policy, and no version.
 EVALUATION_REWARD_AFTER = "evaluation/reward by iteration"
 
-#: How many environments a worker serves, and on how many connections: what follows is the worker's
-#: own name. The parameter server adds these numbers up.
+#: The number of environments that a worker serves, and of its connections, before the worker's own
+#: name. The parameter server adds these numbers up.
 ENVIRONMENTS_OF, CONNECTIONS_OF = "server/environments of ", "server/connections of "
 
 #: For how many seconds a process has waited, and why: "the learner: too few steps" follows. The
 #: parameter server keeps these: they are no curve.
 WAIT_OF = "server/wait of "
 
-#: What is put before the names that clients choose.
+#: The prefix of names that clients choose.
 OF_CLIENT = "client/"
 
 #: The same for clients that evaluate.

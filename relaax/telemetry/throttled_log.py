@@ -11,10 +11,10 @@ from dataclasses import dataclass
 #: So many failures are known again; tracebacks of any after them are logged each time.
 _MOST_FAILURES = 1024
 
-#: One line of a kind is written in so many seconds, after those that may come at once.
+#: One line of a kind is written in so many seconds, after a first burst.
 EVERY_S = 10.0
 
-#: So many lines of a kind may come at once, unless the line says otherwise.
+#: So many lines of a kind may come at once, unless the line has a limit of its own.
 AT_ONCE = 20
 
 
@@ -27,7 +27,7 @@ class FailureLog:
         self._shown: set[tuple[str, ...]] = set()
 
     def add(self, what: str, error: Exception) -> None:
-        """Log ``what`` failed with the traceback; one line, where that has been logged before.
+        """Log that ``what`` failed with the traceback; one line if it has failed in the same way.
 
         Failures are the same if they are of one type and come from one line of code, which was
         reached in the same way: two mistakes that end in one line of a library are two failures.
@@ -48,7 +48,7 @@ def in_words(error: Exception) -> str:
 
 
 def _identity(error: Exception) -> tuple[str, ...]:
-    """Return what failures that are the same have in common."""
+    """Return the common key of equal failures."""
     # Without their order and number: an error that is raised again has more frames each time.
     frames = traceback.walk_tb(error.__traceback__)
     way = sorted({f"{frame.f_code.co_filename}:{line}" for frame, line in frames})
@@ -84,26 +84,26 @@ class RepeatedWarning:
 
 
 def of_kind(name: str, at_once: int = AT_ONCE) -> dict[str, object]:
-    """Return what a line is logged with, as ``extra``, so that few of its kind are written.
+    """Return the ``extra`` of a log call, so that few lines of its kind are written.
 
-    There must be few kinds: nothing of what a stranger sends may be in ``name``.
+    There must be few kinds: nothing from a stranger may be in ``name``.
     """
     return {"kind": name, "at_once": at_once}
 
 
 @dataclass
 class _Kind:
-    #: Until when the lines that were written use up what may be written.
+    #: Until when the written lines use up the limit.
     used_until: float = float("-inf")
     left_out: int = 0
 
 
 class RateLimit(logging.Filter):
-    """Lets pass, of the lines of a kind, those that may come at once, then one in ``EVERY_S``.
+    """Lets a first burst of each kind of lines pass, then one in ``EVERY_S``.
 
-    A line that follows some that were left out says how many there were. Lines without a kind pass.
-    Each process counts its own lines. Handlers of one logger may share it: a record that comes
-    again passes, or does not, as it did the first time. For several threads.
+    A line that follows omitted ones has their number. Lines without a kind pass. Each process
+    counts its own lines. Handlers of one logger may share it: a record that comes again passes, or
+    does not, as it did the first time. For several threads.
     """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:

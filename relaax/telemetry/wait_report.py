@@ -1,4 +1,4 @@
-"""Reports to the parameter server what a process of a training waits for."""
+"""Reports to the parameter server why a process of a training waits."""
 
 import time
 from collections.abc import Callable
@@ -9,17 +9,17 @@ from relaax.telemetry.metrics import WAIT_OF, Metrics
 #: has ended.
 REPORT_INTERVAL_S = 5.0
 
-#: What a process that learns is called in reports.
+#: The name of a learning process in reports.
 LEARNER = "the learner"
 
 
 class WaitReport:
-    """Reports how long ``part`` has waited for one thing, and for which.
+    """Reports how long ``part`` has waited, and for what reason.
 
     Several threads may call it: the last reason counts.
 
-    A reason with figures in it that change, such as "1,200 of 2,048 steps", is progress: the time
-    begins anew. ``part`` is the subject of a sentence, such as "the learner".
+    A reason with changing figures, for example "1,200 of 2,048 steps", is progress: the time begins
+    anew. ``part`` is the subject of a sentence, for example "the learner".
     """
 
     def __init__(

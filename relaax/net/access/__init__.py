@@ -1,11 +1,11 @@
 """Access control: tokens and TLS.
 
-``file_stamp``       notices that files have changed
+``file_stamp``       notices changed files
 ``tokens``           the tokens of a file, read again when it changes
-``tls``              certificates and keys, and what both ends of a connection make of them
+``tls``              certificates and keys, and the contexts of both ends of a connection
 ``expiry``           when certificates expire
-``process_access``   what this process proves, and asks others to prove
-``refusals``         counts and logs attempts that fail
+``process_access``   the credentials of this process, and its conditions for others
+``refusals``         counts and logs failed attempts
 """
 
 from relaax.net.access.process_access import (

@@ -9,17 +9,17 @@ from relaax.net.access.tls import TlsFiles
 if TYPE_CHECKING:
     from cryptography.x509 import Certificate
 
-#: What a certificate is good for.
+#: The use of a certificate.
 SERVER, CLIENT, CA = "server", "client", "ca"
 
 
 def expiry_by_use(files: TlsFiles) -> dict[str, float]:
-    """Return when what these files hold expires, by its use; in seconds since 1970.
+    """Return when the certificates of these files expire, by use; in seconds since 1970.
 
-    ``server`` and ``client`` are what ``files.cert`` is good for, with the certificates behind it
-    that it needs: the first to expire counts. ``ca`` is of ``files.ca``: of several there, that
-    which has signed ``files.cert``, and the last to expire counts. What there is no file for is
-    left out. ConfigurationError for files that cannot be read.
+    ``server`` and ``client`` are the uses of ``files.cert``, with the certificates behind it: the
+    first to expire counts. ``ca`` is of ``files.ca``: of several there, the signer of
+    ``files.cert``, and the last to expire counts. Uses without a file are left out.
+    ConfigurationError for files that cannot be read.
     """
     chain, authorities = _certificates(files, "cert"), _certificates(files, "ca")
     expiry = {}

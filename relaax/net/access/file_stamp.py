@@ -7,16 +7,16 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Generic, NamedTuple, TypeVar
 
-#: How long what was read is taken for what is there.
+#: How long the content is trusted without a look at the file.
 FRESH_S = 1.0
 
-#: Those who want to know better wait so long for the next look: strangers may cause it.
+#: The pause between looks that strangers may cause.
 LOOK_PAUSE_S = 0.02
 
 
 def is_open_to_others(path: Path) -> bool:
     """Return whether all users of this machine may read or write it; not if it is gone."""
-    with contextlib.suppress(OSError):  # the next reading will say so
+    with contextlib.suppress(OSError):  # the next reading reports it
         return bool(path.stat().st_mode & 0o007)
     return False
 
@@ -33,11 +33,11 @@ class _Stamp(NamedTuple):
 
 
 class FromFiles(Generic[Content]):
-    """What ``read`` makes of some files; read again once they have changed.
+    """The result of ``read`` for some files; read again once they have changed.
 
-    ``read`` runs at once, and raises what it raises. Later, what cannot be read leaves the content
-    as it was, and is tried again until it is read; ``complain`` is called with the error, once for
-    each change. ``announce`` is called with what is read later, each time.
+    ``read`` runs at once, and its exceptions propagate. Later, a failure leaves the old content,
+    and the files are tried again until they can be read; ``complain`` is called with the error,
+    once for each change. ``announce`` is called with each new content.
     """
 
     def __init__(
@@ -51,7 +51,7 @@ class FromFiles(Generic[Content]):
         self._read = read
         self._complain = complain
         self._announce = announce
-        #: Of what was read, and of what could not be.
+        #: Stamps of the content, and of the last failure.
         self._stamp = self._stamp_now()
         self._failed_stamp: list[_Stamp | None] | None = None
         self._content = read()
@@ -61,7 +61,7 @@ class FromFiles(Generic[Content]):
         self._looks_again_at = 0.0
 
     def content(self, *, looks: bool = False) -> Content:
-        """Return what the files hold, or held a second ago unless this ``looks``."""
+        """Return the content of the files, at most a second old; of now if this ``looks``."""
         now = time.monotonic()
         if now < (self._looks_again_at if looks else self._look_at):
             return self._content
@@ -81,7 +81,7 @@ class FromFiles(Generic[Content]):
     def _read_again(self, stamp: list[_Stamp | None]) -> None:
         try:
             self._content = self._read()
-        except Exception as error:  # whatever is wrong with them, the old content still holds
+        except Exception as error:  # whatever the failure, the old content still holds
             if stamp != self._failed_stamp:
                 self._complain(error)
             self._failed_stamp = stamp

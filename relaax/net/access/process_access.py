@@ -1,4 +1,4 @@
-"""What this process proves to others, and what others have to prove to it."""
+"""The credentials of this process, and its conditions for others."""
 
 import logging
 import os
@@ -14,7 +14,7 @@ from relaax.net.access.tokens import TokenFile
 
 _log = logging.getLogger(__name__)
 
-#: A variable of the environment that allows what --insecure does, for programs without options.
+#: A variable of the environment that allows the same as --insecure, for programs without options.
 INSECURE = "RELAAX_INSECURE"
 
 
@@ -26,26 +26,26 @@ class Access:
     tls: TlsFiles | None = None
     #: None where no token is asked for.
     tokens: TokenFile | None = None
-    #: Whether the user has allowed what is not guarded, on any network.
+    #: Whether the user has allowed unguarded ports on any network.
     is_insecure: bool = False
     #: Whether environments have to show certificates, where there is a CA; servers always do.
     environments_need_certificates: bool = True
     #: The HTTP proxy that other servers are called through; None where they are called directly.
     proxy: Address | None = None
-    #: What was refused at all ports.
+    #: Refusals at all ports.
     refusals: Refusals = field(default_factory=Refusals, compare=False)
-    #: What has come to gRPC ports over TLS.
+    #: Connections to gRPC ports over TLS.
     grpc_connections: GrpcConnections = field(default_factory=GrpcConnections, compare=False)
 
 
 class _Process:
-    """What holds in this process: whoever makes a channel is handed nothing but an address."""
+    """The access of this process: callers that make a channel need only an address."""
 
     access: Access | None = None
 
 
 def current_access() -> Access:
-    """Return what holds in this process, and in those that it forks."""
+    """Return the access of this process, and of processes that it forks."""
     if _Process.access is None:
         _Process.access = Access(is_insecure=is_allowed_to_be_insecure())
     return _Process.access
@@ -87,7 +87,7 @@ def refuse_unguarded(address: Address, access: Access) -> None:
 
 
 def require_guarded(address: Address, access: Access) -> None:
-    """Do as ``refuse_unguarded``, before a port is opened; warn of what the user allows."""
+    """Do as ``refuse_unguarded``, before a port is opened; warn of a port that the user allows."""
     refuse_unguarded(address, access)
     if what := _missing(address, access):
         _log.warning(
@@ -96,7 +96,7 @@ def require_guarded(address: Address, access: Access) -> None:
 
 
 def _missing(address: Address, access: Access) -> str:
-    """Return in words what guards should be there and are not; nothing if all is well."""
+    """Return in words the missing guards; nothing if all is well."""
     missing = []
     if access.tls is None:
         missing.append("TLS (--tls-cert, --tls-key)")

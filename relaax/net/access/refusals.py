@@ -16,8 +16,8 @@ _log = logging.getLogger(__name__)
 class GrpcConnections:
     """Counts connections by how far they have come, at all gRPC ports of a process.
 
-    gRPC tells nobody of a handshake that fails: those that have begun and not proved anything are
-    all that is known of strangers without a certificate. For several threads.
+    gRPC reports no failed handshake: strangers without a certificate are counted as connections
+    that have begun and proved nothing. For several threads.
     """
 
     def __init__(self) -> None:
@@ -36,7 +36,7 @@ class GrpcConnections:
 
 
 class Refusals:
-    """Counts what was refused, at all ports of a process. For several threads."""
+    """Counts refusals at all ports of a process. For several threads."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -48,9 +48,9 @@ class Refusals:
             return dict(self._totals)
 
     def add(self, port: str, address: str, reason: str) -> None:
-        """Take note of a caller that has not shown what it has to.
+        """Count and log a caller without the required proof.
 
-        ``port``: its kind, such as gRPC. ``address``: the caller's, without its own port.
+        ``port``: its kind, for example gRPC. ``address``: the caller's, without its own port.
         """
         with self._lock:
             self._totals[port] += 1

@@ -1,4 +1,4 @@
-"""TLS: certificates and keys, and what both ends of a connection make of them."""
+"""TLS: certificates and keys, and the contexts of both ends of a connection."""
 
 import logging
 import ssl
@@ -28,9 +28,9 @@ class UnusableFiles(ConfigurationError):
 class TlsFiles:
     """Files in PEM format.
 
-    ``cert`` and ``key`` show others what this process is; a server needs them. ``ca`` has the
-    certificates that others must be signed by; without it those of the system count, and no client
-    has to show one.
+    ``cert`` and ``key`` identify this process; a server needs them. ``ca`` has the authorities that
+    must have signed others' certificates; without it those of the system count, and clients need no
+    certificate.
     """
 
     cert: Path | None = None
@@ -43,7 +43,7 @@ class TlsFiles:
         return [path for path in (self.cert, self.key, self.ca) if path is not None]
 
     def read(self, path: Path | None) -> bytes | None:
-        """Return what a file holds; None for no file. UnusableFiles if it cannot be read."""
+        """Return the content of a file; None for no file. UnusableFiles if it cannot be read."""
         try:
             return None if path is None else path.read_bytes()
         except OSError as error:
@@ -51,7 +51,7 @@ class TlsFiles:
 
 
 def server_context(files: TlsFiles, clients_need_certificates: bool) -> ssl.SSLContext:
-    """Return what a server makes connections with; ConfigurationError for files of no use.
+    """Return the TLS context of a server; ConfigurationError for unusable files.
 
     With a CA, a client may show a certificate of it, or has to.
     """
@@ -63,7 +63,7 @@ def server_context(files: TlsFiles, clients_need_certificates: bool) -> ssl.SSLC
 
 
 def client_context(files: TlsFiles) -> ssl.SSLContext:
-    """Return what a client makes connections with; UnusableFiles for files of no use."""
+    """Return the TLS context of a client; UnusableFiles for unusable files."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)  # it verifies the server and its name
     if files.ca is None:
         context.load_default_certs()
@@ -85,11 +85,10 @@ class ServerContexts:
 
 
 def shown_by_server(files: TlsFiles, make: Callable[[], _Made]) -> FromFiles[_Made]:
-    """Return what ``make`` makes of a server's files, which may be replaced while it runs.
+    """Return the result of ``make`` for a server's files, which may be replaced while it runs.
 
-    It raises ConfigurationError for files of no use. While they change, that is logged once for
-    each change, and what was made before is kept. A renewed certificate is logged, too, and a key
-    that others may read.
+    ConfigurationError for unusable files. Later failures are logged once for each change, and the
+    old result is kept. A renewed certificate is logged, too, and a key that others may read.
     """
     made = FromFiles(files.paths, make, _complain, lambda _: _announce(files))
     _warn_of_open_key(files)

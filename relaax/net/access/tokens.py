@@ -1,4 +1,4 @@
-"""Tokens: secrets that say in which role a process calls."""
+"""Tokens: secrets that prove the role of a calling process."""
 
 import hashlib
 import hmac
@@ -19,12 +19,12 @@ MIN_TOKEN_CHARACTERS = 16
 
 MAX_TOKEN_CHARACTERS = 512
 
-#: What a token is made of: it stands in a line, in a header of HTTP, and in a variable.
+#: The characters of a token: it stands in a line, in a header of HTTP, and in a variable.
 _TOKEN = re.compile(r"[\x21-\x7e]+")
 
 
 class Role(StrEnum):
-    """What a token makes of its bearer; the first word of its line in the token file."""
+    """The role of a token's bearer; the first word of its line in the token file."""
 
     #: A server, learner or actor: it may do everything.
     SERVER = "server"
@@ -35,7 +35,7 @@ class Role(StrEnum):
 
 
 class Right(Enum):
-    """What a caller asks for, in words of what its role may do."""
+    """The permission that a call needs."""
 
     #: To get actions for an environment, over RLX.
     PLAY = "play environments"
@@ -63,15 +63,15 @@ class _Entry:
 
 
 class TokenFile:
-    """The tokens that a training knows, one in each line: ``ROLE TOKEN``.
+    """The tokens of a training, one in each line: ``ROLE TOKEN``.
 
-    Lines that begin with ``#`` are comments. Of each role there may be several, the newest first:
-    all are accepted, and this process shows the second one, since others may not know the newest
-    yet. So tokens are replaced without a restart: a new one is written on top, and what stands
-    below the second one is deleted. The file is read again within two seconds, and each process
-    logs how many tokens there are then.
+    Lines that begin with ``#`` are comments. A role may have several tokens, the newest first: all
+    are accepted, and this process shows the second one, since others may not know the newest yet.
+    So tokens are replaced without a restart: a new one is written on top, and the tokens below the
+    second one are deleted. The file is read again within two seconds, and each process logs the
+    number of tokens then.
 
-    ConfigurationError, which never shows a token, if the file cannot be used; so is one without a
+    ConfigurationError, which never shows a token, for an unusable file, also for a file without a
     token of the role that this process ``shows``.
     """
 
@@ -88,7 +88,7 @@ class TokenFile:
         return bool(token) and self.allows_digest(digest_of(token or ""), right)
 
     def allows_digest(self, digest: bytes, right: Right) -> bool:
-        """Return the same of a token that was shown before, of which the digest was kept."""
+        """Return whether a token with this digest is still accepted."""
         return self.why_refused(digest, right) is None
 
     def why_refused(self, digest: bytes, right: Right) -> str | None:
@@ -101,15 +101,15 @@ class TokenFile:
         return f"the token that was shown is of the role {role}, which may not {right.value}"
 
     def generation(self) -> int:
-        """Return a number that is another one once what is allowed may be."""
+        """Return a number that changes whenever the accepted tokens may have changed."""
         return self._file.generation()
 
     def role_of(self, token: str | bytes | None) -> Role | None:
-        """Return the role of ``token``; None if it is none that is known."""
+        """Return the role of ``token``; None for an unknown one."""
         return self._role_of(digest_of(token)) if token else None
 
     def _role_of(self, digest: bytes) -> Role | None:
-        """Return the role; before a token is refused, whatever has just changed is read, too.
+        """Return the role; before a token is refused, the newest changes are read, too.
 
         Another process may have read its new token from the same file a moment ago.
         """
@@ -117,9 +117,9 @@ class TokenFile:
         return _role_in(self._file.content(looks=True), digest) if found is None else found
 
     def own(self, role: Role, *, looks: bool = False) -> str:
-        """Return the token that shows others a role; ConfigurationError if there is none.
+        """Return the token that proves a role; ConfigurationError if there is none.
 
-        ``looks``: whether to read what has changed within the last second, too.
+        ``looks``: whether to read changes of the last second, too.
         """
         tokens = self._of(role, self._file.content(looks=looks))
         return tokens[min(1, len(tokens) - 1)]
@@ -147,7 +147,7 @@ class TokenFile:
 
 def _role_in(entries: Sequence[_Entry], digest: bytes) -> Role | None:
     found = None
-    for entry in entries:  # all of them, so that time tells nothing
+    for entry in entries:  # all of them, in constant time
         if hmac.compare_digest(digest, entry.digest):
             found = entry.role
     return found

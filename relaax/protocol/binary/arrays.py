@@ -35,9 +35,9 @@ _ONE_UNNAMED = b"\1\0"
 
 
 def encode_block(block: Block) -> list[bytes | memoryview]:
-    """Return the pieces of a block: what an array is, and its bytes, in turns.
+    """Return the pieces of a block: each array's description and bytes, in turns.
 
-    TypeError for what is no array of numbers, ValueError for names that cannot be sent.
+    TypeError for arrays that are not numeric, ValueError for names that cannot be sent.
     """
     if block is None:
         return [_NOTHING]
@@ -53,10 +53,10 @@ def encode_block(block: Block) -> list[bytes | memoryview]:
 
 
 def decode_block(payload: Payload, offset: int) -> tuple[Block, int]:
-    """Return the block at ``offset`` and where it ends; its arrays are views into ``payload``.
+    """Return the block at ``offset`` and its end; its arrays are views into ``payload``.
 
-    Raises ``ProtocolError``, ``IndexError`` or ``struct.error`` for what is no block. The caller
-    that decodes a whole message turns the latter two into the first.
+    Raises ``ProtocolError``, ``IndexError`` or ``struct.error`` for damaged bytes. The caller that
+    decodes a whole message turns the latter two into the first.
     """
     count = payload[offset]
     if count == 0:

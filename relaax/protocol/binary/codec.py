@@ -1,9 +1,9 @@
 """Steps and their answers as both ends of a connection write and read them, one after another.
 
-Nearly all messages report a step of every environment in which no episode starts or ends. Such a
-message differs from the one before in its rewards and its observations, and its answer in the
-actions. What stays the same is sent, or compared, as one piece of bytes (``benchmarks/codec.py``).
-The results are those of the functions in ``messages``.
+Nearly all messages report a step of every environment in which no episode starts or ends. Two such
+messages differ only in rewards and observations, and their answers in the actions. All the rest is
+sent, or compared, as one piece of bytes (``benchmarks/codec.py``). The results are those of the
+functions in ``messages``.
 """
 
 from collections.abc import Sequence
@@ -43,7 +43,7 @@ _NO_FINALS = b"\0"
 
 
 class _Part(NamedTuple):
-    """One array: what is said about it, where that and its numbers begin, and what they are."""
+    """One array: its description, where that and its numbers begin, and their type and shape."""
 
     name: str
     heading: bytes
@@ -86,7 +86,7 @@ class NamedPattern:
         )
 
     def pieces(self, arrays: Any) -> list[bytes]:
-        """Return what a message that fits holds behind its rewards."""
+        """Return the observations of a plain message, which lie behind its rewards."""
         pieces: list[bytes] = []
         for part in self._parts:
             pieces += (part.heading, arrays[part.name].tobytes())
@@ -132,7 +132,7 @@ class ClientCodec:
     def encode_all(self, rewards: Array, observations: Observations) -> bytes:
         """Return the message in which every environment takes a step, and no episode ends.
 
-        rewards: float64 [N]; observations: [N, ...], or such arrays by name; both already checked.
+        rewards: float64 [N]; observations: [N, ...], or arrays of that shape by name; both checked.
         """
         self._asked = self._all_asked
         rewards = np.asarray(rewards, _DOUBLE)
@@ -182,7 +182,7 @@ class ClientCodec:
 
 
 class ServerCodec:
-    """A server's end: decodes what a client says and encodes the answers to its steps, in turns."""
+    """A server's end: decodes a client's messages and encodes the answers, in turns."""
 
     def __init__(self, environments: int) -> None:
         self._count = environments
@@ -195,7 +195,7 @@ class ServerCodec:
         self._is_alike = False
 
     def decode(self, payload: Payload) -> Steps | Metric:
-        """Return what a client says; ProtocolError for nonsense."""
+        """Return a client's message; ProtocolError for nonsense."""
         pattern, like = self._pattern, self._like
         if pattern is not None and like is not None and _is_alike(payload, pattern):
             self._is_alike = True
@@ -210,10 +210,10 @@ class ServerCodec:
         return self._last
 
     def encode(self, actions: Sequence[Any] | Array, scores: Array) -> bytes:
-        """Return the answer to the steps that were decoded last.
+        """Return the answer to the last decoded steps.
 
-        actions: [A, ...], of the environments that want one; scores: float64 [E], of those whose
-        episode has ended. TypeError or ValueError for actions that are no array of numbers.
+        actions: [A, ...], of the environments that want one; scores: float64 [E], of ended
+        episodes. TypeError or ValueError for actions that are not numeric.
         """
         actions = np.asarray(actions)
         pattern = self._answer_pattern
@@ -241,7 +241,7 @@ class ServerCodec:
 
 
 class _Pattern:
-    """What plain messages about the same environments and one kind of array have in common."""
+    """The common part of plain messages about the same environments and one kind of array."""
 
     def __init__(self, head: bytes, between: int, array: Array) -> None:
         #: Up to the rewards.
@@ -271,11 +271,11 @@ class _Pattern:
 
 @dataclass(frozen=True)
 class _Question:
-    """What a message of steps must be answered with; nothing else can change these arrays."""
+    """The expected answer to a message of steps; nothing else can change these arrays."""
 
     #: int64 [M].
     environments: IntArray
-    #: uint8 [M], as ``answer_flags`` says.
+    #: uint8 [M], see ``answer_flags``.
     kinds: Flags
 
 

@@ -1,4 +1,4 @@
-"""The messages of RLX version 2. The first byte of a payload says which one it is."""
+"""The messages of RLX version 2. The first byte of a payload is its kind."""
 
 import json
 import math
@@ -65,7 +65,7 @@ for _flags in (0, START, TERMINATED, TERMINATED | FINAL, TRUNCATED | FINAL):
 class ErrorCode(IntEnum):
     """Why a server closes a connection."""
 
-    #: A message was not what the protocol allows.
+    #: A message broke the protocol.
     PROTOCOL = 1
     #: The environment's spaces or its states do not fit the server's configuration.
     MISMATCH = 2
@@ -85,7 +85,7 @@ class ErrorCode(IntEnum):
 
 
 class Error(Exception):
-    """The server closes the connection, and says why."""
+    """The server closes the connection with a reason."""
 
     def __init__(self, code: int, text: str) -> None:
         super().__init__(text)
@@ -99,14 +99,14 @@ class Hello:
 
     #: Random for each incarnation of a client.
     run_id: str
-    #: What people call the environment.
+    #: The environment's name for people.
     environment: str
     #: How many environments this connection carries.
     environments: int = 1
     #: None where it is not told.
     observation_space: Space | None = None
     action_space: Space | None = None
-    #: How it evaluates; None of one that is learnt from.
+    #: The kind of evaluation; None for training.
     evaluate: Evaluation | None = None
     #: The training that it belongs to; None where it does not know.
     run: str | None = None
@@ -116,7 +116,7 @@ class Hello:
 class Welcome:
     """The server's answer to a hello that it accepts."""
 
-    #: What the server's configuration asks for; None where any will do.
+    #: The observation space of the server's configuration; None for any.
     observation_space: Space | None = None
     action_space: Space | None = None
     #: As in the hello; None of a server that does not know of evaluations, and learns from all.
@@ -127,15 +127,15 @@ class Welcome:
 
 @dataclass(frozen=True)
 class Answers:
-    """What the server says to a message of steps, in the order of its environments."""
+    """The server's answer to a message of steps, in the order of its environments."""
 
     #: int64 [M]
     environments: npt.NDArray[np.int64]
-    #: [A, ...]: for those that want one.
+    #: [A, ...]: for environments that want one.
     actions: npt.NDArray[Any]
     #: float64 [E]: sums of the rewards of the episodes that ended.
     scores: npt.NDArray[np.float64]
-    #: uint8 [M]: what each environment got, as ``answer_flags`` says.
+    #: uint8 [M]: the kind of each answer, see ``answer_flags``.
     flags: npt.NDArray[np.uint8]
 
 
@@ -172,7 +172,7 @@ def encode_hello(hello: Hello) -> bytes:
 
 
 def decode_hello(payload: Payload) -> Hello:
-    """Return the hello in ``payload``; Error with a code for what cannot be welcomed."""
+    """Return the hello in ``payload``; Error with a code if it cannot be welcomed."""
     begin = len(_HELLO) + _VERSION_FIELD.size
     if not is_hello(payload) or len(payload) < begin:
         raise ProtocolError("this is no hello")
@@ -222,7 +222,7 @@ def decode_welcome(payload: Payload) -> Welcome:
 def encode_steps(steps: Steps) -> bytes:
     """Return the payload of a message of steps, whose observations and finals are blocks.
 
-    Executed actions are a third block, where there are any.
+    Executed actions are a third block, if there are any.
     """
     executed = np.asarray(steps.executed)
     return b"".join(
@@ -247,7 +247,7 @@ def decode_steps(payload: Payload, environments: int) -> Steps:
 
 
 def answer_flags(flags: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint8]:
-    """Return what steps with ``flags`` [M] are answered with: an action, a score or both."""
+    """Return the kinds of answers to steps with ``flags`` [M]: an action, a score or both."""
     kinds = wants_action(flags) * _HAS_ACTION + ((flags & ENDED) != 0) * _HAS_SCORE
     return np.asarray(kinds, np.uint8)
 
@@ -260,7 +260,7 @@ def encode_answers(
 ) -> bytes:
     """Return the payload that answers steps with these ``flags`` [M].
 
-    actions: [A, ...], of those that want one; scores: float64 [E], of those that have ended.
+    actions: [A, ...], of environments that want one; scores: float64 [E], of ended episodes.
     """
     return b"".join(
         (
@@ -446,7 +446,7 @@ def _is_short_text(text: str) -> bool:
 
 
 def _evaluation_member(evaluation: Evaluation | None) -> dict[str, str]:
-    """Return the member ``evaluate``; none for what is learnt from, as before there was one."""
+    """Return the member ``evaluate``; none for training, as in older versions."""
     return {} if evaluation is None else {"evaluate": evaluation.value}
 
 

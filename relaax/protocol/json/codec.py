@@ -29,8 +29,8 @@ _ARRAY_KEY = "b64npz"
 def encode(value: Any, what: str = "a value") -> str:
     """Return ``value`` as ASCII JSON text, separated as ``json.dumps`` does by default.
 
-    Raises ``ValueError`` for NaN, an infinity or endless nesting, and ``TypeError`` for a type
-    that JSON cannot hold; ``what`` names the value in the message.
+    Raises ``ValueError`` for NaN, an infinity or endless nesting, and ``TypeError`` for a type that
+    JSON cannot hold; ``what`` names the value in the message.
     """
     try:
         return _ENCODER.encode(value)
@@ -43,10 +43,10 @@ def encode(value: Any, what: str = "a value") -> str:
 
 
 def decode(text: str, max_array_bytes: int = DEFAULT_MAX_ARRAY_BYTES) -> Any:
-    """Return the value that ``text`` is the JSON of.
+    """Return the value of the JSON in ``text``.
 
     All its arrays together may unpack to ``max_array_bytes``, and the rest has the limits of
-    ``nesting``. Raises ``ProtocolError``, and nothing else, for whatever cannot be decoded.
+    ``nesting``. Raises only ``ProtocolError``, for anything that cannot be decoded.
     """
     require_within_limits(text)
     arrays = _ArrayDecoder(max_array_bytes)

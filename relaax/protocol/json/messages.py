@@ -35,7 +35,7 @@ class Act:
 class RewardAndAct:
     """The reward of the previous action, and the next state. Answered by an action.
 
-    ``action`` is the one that was executed, if that is said.
+    ``action`` is the executed one, if it was reported.
     """
 
     reward: float
@@ -47,7 +47,7 @@ class RewardAndAct:
 class RewardAndReset:
     """The last reward of an episode that is over. Answered by the episode's score.
 
-    ``action`` is the one that was executed, if that is said.
+    ``action`` is the executed one, if it was reported.
     """
 
     reward: float
@@ -69,7 +69,7 @@ Request: TypeAlias = Act | RewardAndAct | RewardAndReset | ScalarMetric
 def encode_request(message: Request) -> bytes:
     """Return the payload of the frame that carries ``message``.
 
-    Raises ``ValueError`` or ``TypeError`` for what JSON cannot hold.
+    Raises ``ValueError`` or ``TypeError`` for values that JSON cannot hold.
     """
     match message:
         case Act(state):
@@ -88,7 +88,7 @@ def decode_request(payload: Payload, max_state_bytes: int = DEFAULT_MAX_STATE_BY
     """Return the request in ``payload``.
 
     The arrays of its state may unpack to ``max_state_bytes``, and so may that of its action. Raises
-    ``ProtocolError`` for whatever is not a request.
+    ``ProtocolError`` for anything but a request.
     """
     verb, arguments = _decode_verb(payload, max_state_bytes)
     parse = REQUEST_PARSERS.get(verb)
@@ -184,12 +184,12 @@ def _parse_scalar_metric(arguments: list[Any], max_state_bytes: int) -> ScalarMe
 
 
 def _if_any(action: Any) -> list[Any]:
-    """Return what a message has behind all else: the executed action, if there is one."""
+    """Return the last part of a message: the executed action, if there is one."""
     return [] if action is None else [action]
 
 
 def _executed(verb: str, given: list[Any]) -> Any:
-    """Return the executed action of a request; None where none is ``given``."""
+    """Return the executed action of a request; None if it is not ``given``."""
     (action,) = given or [None]
     if action is not None and not _is_numeric(action):
         raise ProtocolError(

@@ -17,13 +17,13 @@ _ONLY = np.zeros(1, np.int64)
 
 
 class ServerCodec:
-    """Decodes what a client of version 1 says about its one environment, and encodes answers."""
+    """Decodes a version 1 client's messages about its one environment, and encodes answers."""
 
     def __init__(self, max_state_bytes: int = DEFAULT_MAX_FRAME_BYTES) -> None:
         self._max_state_bytes = max_state_bytes
 
     def decode(self, payload: Payload) -> Steps | Metric:
-        """Return what a client says; ProtocolError for nonsense."""
+        """Return a client's message; ProtocolError for nonsense."""
         match messages.decode_request(payload, self._max_state_bytes):
             case messages.Act(state):
                 return _steps(START, 0.0, [state])

@@ -1,9 +1,9 @@
-"""What operators see of a server: whether it is well, and its figures for Prometheus.
+"""A server's health, and its figures for Prometheus.
 
 ``port``           the HTTP port: /healthz, /readyz and /metrics
 ``http_server``    answers there, whatever strangers do
-``families``       figures as Prometheus knows them
-``save_record``    how saving goes
+``families``       figures in Prometheus' types
+``save_record``    counts of saves
 ``certificates``   when certificates expire, and a warning before they do
 """
 

@@ -1,4 +1,4 @@
-"""Says in time that certificates expire."""
+"""Warns in time that certificates expire."""
 
 import logging
 import threading
@@ -55,7 +55,7 @@ class Certificates:
         ]
 
     def warn_if_due(self) -> None:
-        """Log what expires soon, unless that was logged within a day."""
+        """Log certificates that expire soon, unless that was logged within a day."""
         now = self._clock()
         for path, ends_at in self._ends_by_path().items():
             is_due = now - self._warned_at.get(path, float("-inf")) >= DAY_S

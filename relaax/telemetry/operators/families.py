@@ -1,7 +1,7 @@
-"""Figures as Prometheus knows them: their names, types and units.
+"""Figures in Prometheus' types: their names and units.
 
-Names follow Prometheus' conventions: ``relaax_`` first, base units, ``_total`` behind what only
-grows. See https://prometheus.io/docs/practices/naming/.
+Names follow Prometheus' conventions: ``relaax_`` first, base units, ``_total`` behind counts that
+only grow. See https://prometheus.io/docs/practices/naming/.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -21,7 +21,7 @@ def gauge(name: str, means: str, value: float) -> Metric:
 
 
 def gauges(name: str, means: str, label: str, values: Mapping[str, float]) -> Metric:
-    """Return such figures, told apart by ``label``."""
+    """Return gauges of one name, told apart by ``label``."""
     family = GaugeMetricFamily(_PREFIX + name, means, labels=[label])
     for key, value in values.items():
         family.add_metric([key], value)
@@ -34,7 +34,7 @@ def counter(name: str, means: str, value: float) -> Metric:
 
 
 def counters(name: str, means: str, label: str, values: Mapping[str, float]) -> Metric:
-    """Return such figures, told apart by ``label``."""
+    """Return counters of one name, told apart by ``label``."""
     family = CounterMetricFamily(_PREFIX + name, means, labels=[label])
     for key, value in values.items():
         family.add_metric([key], value)
@@ -44,7 +44,7 @@ def counters(name: str, means: str, label: str, values: Mapping[str, float]) -> 
 def histogram(
     name: str, means: str, bounds: Sequence[float], counts: Iterable[float], total: float
 ) -> Metric:
-    """Return a distribution: ``counts`` of what lies within each of ``bounds``, and above all.
+    """Return a distribution: ``counts`` of the values within each of ``bounds``, and above all.
 
     ``total`` is the sum of all values.
     """

@@ -16,12 +16,13 @@ from relaax.net.tls_refusals import require_a_peer
 #: A connection is closed after so many seconds, wherever its request or its answer is by then.
 REQUEST_S = 10.0
 
-#: How many callers are answered at a time, in all and of one address; for one more, the one goes
-#: that has been here longest: who asks and reads at once is gone within milliseconds.
+#: How many callers are answered at a time, in all and of one address; for one more, the longest
+#: waiting is cut off: a caller that asks and reads at once is gone within milliseconds.
 MOST_CALLERS = 64
 MOST_OF_AN_ADDRESS = 8
 
-#: How many threads may answer: more than callers, since one that is cut off needs a moment to end.
+#: How many threads may answer: more than callers, since a caller that is cut off needs a moment to
+#: end.
 _MOST_THREADS = 2 * MOST_CALLERS
 
 #: How long a connection waits for a thread; then it is closed.
@@ -36,7 +37,7 @@ class _Caller:
 
 
 class _Callers:
-    """The connections that are answered now, those that have been here longest first."""
+    """The connections that are answered now, the longest waiting first."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -58,7 +59,7 @@ class _Callers:
             self._callers = [each for each in self._callers if each.connection is not connection]
 
     def cut_off_late(self) -> None:
-        """Cut off those whose time is up."""
+        """Cut off connections whose time is up."""
         with self._lock:
             now = time.monotonic()
             for caller in [each for each in self._callers if now >= each.deadline]:
@@ -75,7 +76,7 @@ class _Callers:
 
 
 class _Answer(io.BufferedIOBase):
-    """Sends an answer; BrokenPipeError, of which nothing is logged, where its caller has left."""
+    """Sends an answer; BrokenPipeError, which is not logged, if its caller has left."""
 
     def __init__(self, connection: socket.socket) -> None:
         self._connection = connection
@@ -93,7 +94,7 @@ class _Handler(WSGIRequestHandler):
     timeout = REQUEST_S
 
     def setup(self) -> None:
-        """Let those leave who like to."""
+        """Let finished connections leave."""
         super().setup()
         self.wfile = _Answer(self.connection)
 
@@ -138,11 +139,11 @@ class HttpServer(ThreadingMixIn, WSGIServer):
         return connection, address
 
     def service_actions(self) -> None:
-        """Cut off, several times a second, those who take too long."""
+        """Cut off slow callers, several times a second."""
         self._callers.cut_off_late()
 
     def process_request(self, request: Any, client_address: Any) -> None:
-        """Answer on a thread of its own; close the connection where none is to be had."""
+        """Answer on a thread of its own; close the connection if no thread can be started."""
         self._callers.enter(request, client_address[0])
         if not self._room.acquire(timeout=_THREAD_S):
             self.shutdown_request(request)
@@ -166,4 +167,4 @@ class HttpServer(ThreadingMixIn, WSGIServer):
         super().shutdown_request(request)
 
     def handle_error(self, request: object, client_address: object) -> None:
-        """Say nothing of those who leave before their answer."""
+        """Do not log callers that leave before their answer."""

@@ -22,7 +22,7 @@ from relaax.telemetry.operators.http_server import HttpServer
 if TYPE_CHECKING:
     from wsgiref.types import StartResponse, WSGIEnvironment
 
-#: What is wrong, in words for people; None while all is well.
+#: The fault, in words for people; None while all is well.
 Check: TypeAlias = Callable[[], str | None]
 
 #: Returns figures as they are now.
@@ -42,7 +42,7 @@ _BEARER = ("WWW-Authenticate", "Bearer")
 
 
 def away(silence_s: Callable[[], float]) -> Check:
-    """Return what says whether the parameter server is away, which is silent for ``silence_s``."""
+    """Return a check for a parameter server that is silent for ``silence_s``."""
 
     def check() -> str | None:
         return "the parameter server does not answer" if silence_s() > AWAY_S else None
@@ -61,14 +61,14 @@ def operator_listener(address: Address | None) -> socket.socket | None:
 class OperatorPort:
     """Answers HTTP at ``listener``, which it owns, on threads of its own.
 
-    - ``/healthz``: 200 while the process does its work, 503 and what is wrong otherwise.
-    - ``/readyz``: the same of whether it can do what it is asked. It cannot before ``begin``. What
-      ``note`` returns stands behind an "ok": nothing that keeps callers away.
+    - ``/healthz``: 200 while the process does its work, 503 and the fault otherwise.
+    - ``/readyz``: the same about readiness for requests; not ready before ``begin``. The result of
+      ``note`` is appended to an "ok": it keeps no callers away.
     - ``/metrics``: all figures, and those of the process ``pid``, for Prometheus.
 
-    Without a listener it answers nothing: a server need not ask whether there is one. That
-    certificates expire is logged all the same, and so is how many callers were refused, at any port
-    of the processes that share a log of that.
+    Without a listener it answers nothing: a server need not ask whether there is one. Expiring
+    certificates are logged all the same, and so are counts of refusals at all ports of the
+    processes that share a refusal log.
     """
 
     def __init__(self, listener: socket.socket | None, pid: Callable[[], int] = os.getpid) -> None:
@@ -115,7 +115,7 @@ class OperatorPort:
         self._ready.append(check)
 
     def note(self, note: Callable[[], str]) -> None:
-        """Let ``/readyz`` say this, too, where it is not empty."""
+        """Let ``/readyz`` append this, too, if it is not empty."""
         self._note_ready = note
 
     def show(self, figures: Figures) -> None:
@@ -187,7 +187,7 @@ class OperatorPort:
 
 
 def _contexts(access: Access) -> ServerContexts | None:
-    """Return what TLS is spoken with, if it is: a caller shows a token, and no certificate."""
+    """Return the TLS context, if there is one: a caller shows a token, and no certificate."""
     if access.tls is None or access.tls.cert is None:
         return None
     return ServerContexts(TlsFiles(access.tls.cert, access.tls.key), False)
@@ -200,7 +200,7 @@ def _complaints(checks: Iterable[Check]) -> list[str]:
 def _say(
     start_response: "StartResponse", complaints: list[str], in_words: bool, note: str
 ) -> Iterable[bytes]:
-    """Answer how it is; why, to those who may know it."""
+    """Answer whether it is well; with the fault for callers with access."""
     status = "503 Service Unavailable" if complaints else "200 OK"
     said = "; ".join(complaints) if in_words else "not now"
     return _answer_text(start_response, status, f"{said if complaints else 'ok'}{note}")
@@ -214,7 +214,7 @@ def _answer_text(
 
 
 class _Reading(Collector):
-    """Collects what a function returns when Prometheus asks."""
+    """Collects the result of a function when Prometheus asks."""
 
     def __init__(self, read: Figures) -> None:
         self._read = read

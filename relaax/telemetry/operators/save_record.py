@@ -1,4 +1,4 @@
-"""How saving goes: what operators are woken for."""
+"""Counts of saves, for alarms."""
 
 import math
 import threading
@@ -10,9 +10,9 @@ from relaax.telemetry.operators.families import Metric, counter, gauge
 
 
 class SaveRecord:
-    """Counts what was saved, and what was not; many threads may tell it.
+    """Counts saves and their failures; for several threads.
 
-    ``interval_s`` is how often that should happen, if it should at all.
+    ``interval_s`` is the interval of saves, if there should be any.
     """
 
     def __init__(
@@ -26,7 +26,7 @@ class SaveRecord:
 
     @contextmanager
     def saving(self) -> Iterator[None]:
-        """Count a save, which is what is done inside."""
+        """Count a save, which is made inside."""
         try:
             yield
         except BaseException:
@@ -55,7 +55,7 @@ class SaveRecord:
         self._saved_at = self._clock()
 
     def counts(self) -> list[Metric]:
-        """Return what Prometheus is told where another process says when to save."""
+        """Return the interval for Prometheus if another process decides when to save."""
         return [
             counter("checkpoints_saved", "Checkpoints that were saved", self._saved),
             counter("checkpoint_failures", "Checkpoints that could not be saved", self._failed),

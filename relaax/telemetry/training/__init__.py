@@ -1,10 +1,10 @@
 """Metrics of the parameter server.
 
 ``queued_metrics``     hands metrics to a log, on a thread of its own
-``client_metric_limits``  how many of those that clients name are stored
+``client_metric_limits``  limits on metrics that clients name
 ``event_writer``       writes metrics to TensorBoard event files
 ``wandb_log``          hands them to Weights & Biases
-``run_record``         which run that is after a restart, and how far it got
+``run_record``         the run's name after a restart, and its last steps
 ``event_file``         one event file
 ``run_description``    the configuration, as TensorBoard shows it
 ``episode_returns``    the returns of the last episodes, taken from the passing metrics

@@ -15,25 +15,25 @@ _log = logging.getLogger(__name__)
 
 _OF_CLIENTS = (OF_CLIENT, OF_EVALUATING_CLIENT)
 
-#: What was not sent for so long may come at once: episodes of many environments end together.
+#: A silent client may send so much at once: episodes of many environments end together.
 BURST_S = 10.0
 
 
 class _Limit(Enum):
-    """What a metric is beyond; the value is how figures and the log name the kind."""
+    """The exceeded limit; the value is its name in figures and in the log."""
 
     NAMES = "names"
     RATE = "rate"
 
 
 class ClientMetricLimits(Metrics):
-    """Passes scalars on to ``metrics``; of those that clients name, not more than is allowed.
+    """Passes scalars on to ``metrics``, with limits on those that clients name.
 
     They may have ``most_names`` names since the start, and there may be ``most_per_s`` in a second,
-    of all clients together, on average: a token bucket of ``BURST_S`` seconds. What is beyond a
-    limit is dropped, counted, and logged now and then with the option that sets the limit. A name
-    counts once a value of it is passed on. Many threads may call it at once, and what is allowed
-    never waits for the log.
+    of all clients together, on average: a token bucket of ``BURST_S`` seconds. Scalars beyond a
+    limit are dropped, counted, and logged now and then with the option of the limit. A name counts
+    once a value of it is passed on. Many threads may call it at once, and allowed scalars never
+    wait for the log.
     """
 
     def __init__(
@@ -76,7 +76,7 @@ class ClientMetricLimits(Metrics):
         return False
 
     def _limit_of(self, name: str) -> _Limit | None:
-        """Return what keeps a metric out; if nothing does, it is counted as passed on."""
+        """Return the limit that keeps a metric out; if none does, it is counted as passed on."""
         now = self._clock()
         refilled = self._left + (now - self._filled_at) * self._most_per_s
         self._left, self._filled_at = min(refilled, self._most_per_s * BURST_S), now

@@ -9,8 +9,7 @@ from relaax.checkpoints import MeanReturn
 from relaax.errors import ConfigurationError
 from relaax.telemetry.metrics import EPISODE_REWARD, EVALUATION_REWARD_OF, Metrics
 
-#: A worker that has not said its number for so long has none: it was killed. Workers say it every
-#: ten seconds.
+#: A worker without a report for so long was killed. Workers report every ten seconds.
 FORGET_AFTER_S = 30.0
 
 

@@ -83,16 +83,16 @@ class EventFile:
         )
 
     def begin(self, step: int) -> None:
-        """Say that the run goes on from ``step``.
+        """Mark that the run goes on from ``step``.
 
-        TensorBoard hides what files before this one have at that step or a later one: it is of what
-        was reached after the checkpoint that the run goes on from.
+        TensorBoard hides points of earlier files at that step or a later one: they were reached
+        after the checkpoint from which the run goes on.
         """
         started = SessionLog(status=SessionLog.START)
         self._write(Event(wall_time=time.time(), step=step, session_log=started))
 
     def describe(self, description: Iterable[Summary]) -> None:
-        """Append what is said once about the run."""
+        """Append descriptions of the run, once."""
         for summary in description:
             self._write(Event(wall_time=time.time(), summary=summary))
 

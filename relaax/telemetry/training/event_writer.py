@@ -35,7 +35,7 @@ class EventLog:
         self._is_failing = False
 
     def begin(self, step: int) -> None:
-        """See ScalarLog: say so, and then what is to be said of the run."""
+        """See ScalarLog: mark it, and append the run's description."""
         with self._errors_logged():
             if file := self._usable_file():
                 file.begin(step)
@@ -122,9 +122,9 @@ class SeveralMetrics(Metrics):
 class EventWriter(QueuedMetrics):
     """Writes scalars to TensorBoard event files in a directory, which is created if missing.
 
-    What ``begin`` writes is followed by the ``description`` of the run. When writing fails, as on a
-    full disk, the error is logged once and a new file is tried every ``retry_s`` seconds. The rest
-    is that of ``QueuedMetrics``.
+    The records of ``begin`` are followed by the ``description`` of the run. When writing fails, for
+    example on a full disk, the error is logged once and a new file is tried every ``retry_s``
+    seconds. The rest is that of ``QueuedMetrics``.
 
     ConfigurationError if the directory cannot be used at the start.
     """

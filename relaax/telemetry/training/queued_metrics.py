@@ -25,18 +25,18 @@ class ScalarLog(Protocol):
         """Go on from ``step``: scalars of before that have this step or a later one are void."""
 
     def write(self, scalar: Scalar) -> None:
-        """Take a value; none of these methods raises for a disk or a network that fails."""
+        """Take a value; these methods do not raise for a failing disk or network."""
 
     def flush(self) -> None:
         """Keep all that was taken."""
 
     def close(self) -> None:
-        """Flush, and release what it holds."""
+        """Flush, and release the log's resources."""
 
 
 @dataclass(frozen=True)
 class _Beginning:
-    """Stands between the scalars of what was given up and those of what goes on."""
+    """Stands between the scalars of a given-up run and those of its continuation."""
 
     step: int
 
@@ -44,15 +44,14 @@ class _Beginning:
 class QueuedMetrics(Metrics):
     """Hands scalars to ``log``, which it owns.
 
-    If a value comes without ``x``, its step is what ``global_t()`` returns at that moment. An ``x``
-    is cut to a whole number, because event files hold whole numbers only. Characters that a tag
-    cannot hold become ``_``: ``policy loss`` is shown as ``policy_loss``. NaN and infinities
-    are written unchanged.
+    The step of a value without ``x`` is ``global_t()`` at that moment. An ``x`` is cut to a whole
+    number, because event files hold whole numbers only. Characters that a tag cannot hold become
+    ``_``: ``policy loss`` is shown as ``policy_loss``. NaN and infinities are written unchanged.
 
     ``scalar`` only puts the value into a queue of ``capacity`` values. If the queue is full, the
     value is dropped; a warning, at most one in ``report_interval_s`` seconds, gives the number. A
     separate thread writes the values, and flushes them every ``flush_interval_s`` seconds. ``slow``
-    says in that warning why the queue is full.
+    is the reason for a full queue in that warning.
     """
 
     def __init__(
@@ -92,7 +91,7 @@ class QueuedMetrics(Metrics):
             self._count_dropped(self._queue_is_full)
 
     def begin(self, step: int) -> None:
-        """Say that the run goes on from ``step``, before the values that come from now on."""
+        """Mark that the run goes on from ``step``, before all later values."""
         if not self._is_closed:
             self._queue.put(_Beginning(step))
 

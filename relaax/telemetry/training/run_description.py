@@ -1,4 +1,4 @@
-"""What TensorBoard shows of a run besides its scalars: its configuration."""
+"""A run's configuration for TensorBoard."""
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -17,7 +17,7 @@ with without_torch():
     from tensorboardX.proto.summary_pb2 import Summary, SummaryMetadata
     from tensorboardX.summary import text
 
-#: What the hyperparameters are compared by.
+#: The metric by which hyperparameters are compared.
 _COMPARED = (EPISODE_REWARD, "episode/length", "server/steps per second")
 
 
@@ -28,7 +28,7 @@ def describe_run(
 
     options: those of the parameter server, by name. rlx_server: the YAML's section of the RLX
     server. algorithm: its name. parameters: all other keys of the YAML's ``algorithm:`` section;
-    the text has what is in a file that describes the network.
+    the text has the content of a network's file.
     """
     content = {
         "relaax-parameter-server": _plain(options),
@@ -43,7 +43,7 @@ def describe_run(
 
 
 def _network_in_a_file(parameters: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what the file of a network holds, if the configuration names one."""
+    """Return the content of a network's file, if the configuration names one."""
     path = parameters.get("network")
     if not isinstance(path, str):
         return {}
@@ -63,7 +63,7 @@ def _plain(value: Any) -> Any:
 
 
 def _hyperparameters(parameters: Mapping[str, Any]) -> Iterator[Summary]:
-    """Yield what TensorBoard's plugin of hyperparameters reads at the start of a run."""
+    """Yield the records of TensorBoard's hyperparameter plugin at the start of a run."""
     session, infos = SessionStartInfo(), []
     for name, value in flat_items(parameters, separator="."):
         if isinstance(value, bool):

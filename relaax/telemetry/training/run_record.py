@@ -28,8 +28,8 @@ class _Written(BaseModel):
 class RunRecord:
     """The run that a training goes on with after a restart, and the last step of each metric.
 
-    Without a ``store``, and where ``is_new``, it is another run. It is time to write the file after
-    ``interval_s`` seconds. What cannot be written is a warning.
+    Without a ``store``, and if ``is_new``, it is another run. It is time to write the file after
+    ``interval_s`` seconds. A failed write is a warning.
     """
 
     def __init__(
@@ -46,7 +46,7 @@ class RunRecord:
         found = None if store is None or is_new else _read(store)
         self._is_found = found is not None
         self._run = found or _Written(id=secrets.token_hex(8))
-        #: By tag, what starts before this one have handed over.
+        #: By tag, the last step that earlier starts have handed over.
         self._before = dict(self._run.steps)
 
     @property
@@ -60,7 +60,7 @@ class RunRecord:
         return self._is_found
 
     def note(self, tag: str, step: int) -> bool:
-        """Take note of a value; return False for one that an earlier start has handed over."""
+        """Note a value; return False if an earlier start has handed it over."""
         if step <= self._before.get(tag, -1):
             return False
         self._run.steps[tag] = max(step, self._run.steps.get(tag, step))

@@ -18,7 +18,7 @@ _log = logging.getLogger(__name__)
 #: The name that Weights & Biases has for the horizontal axis.
 GLOBAL_STEP = "global_step"
 
-#: How long the end of a training waits for what is not uploaded yet.
+#: How long the end of a training waits for uploads.
 CLOSE_S = 30.0
 
 _INSTALL = "it needs the package wandb, which the extra has: pip install 'relaax[wandb]'"
@@ -31,15 +31,15 @@ _LOG_IN = (
 class WandbLog:
     """Hands scalars to a run; those of one step together.
 
-    The steps of a metric never go back: after a restart, values up to the step that ``record`` has
-    are left out. It is written before values are handed over, so that a killed process loses the
-    latest ones and repeats none. A failure is logged once, and values are lost from then on.
+    The steps of a metric never go back: after a restart, values up to the step of ``record`` are
+    left out. It is written before values are handed over, so that a killed process loses the latest
+    ones and repeats none. A failure is logged once, and values are lost from then on.
     """
 
     def __init__(self, run: Any, record: RunRecord | None = None) -> None:
         self._run = run
         self._record = record or RunRecord()
-        #: What is not handed over yet: values by tag, with their step.
+        #: Waiting values by tag, with their step.
         self._rows: list[dict[str, float]] = []
         self._has_failed = False
 
@@ -56,7 +56,7 @@ class WandbLog:
         self._rows[-1][scalar.tag] = scalar.y
 
     def flush(self) -> None:
-        """Hand over what is left, if it is time to write the record."""
+        """Hand over waiting values, if it is time to write the record."""
         if self._record.is_due():
             self._hand_over()
 
@@ -107,7 +107,7 @@ class WandbWriter(QueuedMetrics):
         super().__init__(WandbLog(run, record), global_t, "Weights & Biases is too slow")
 
     def close(self, deadline_s: float = CLOSE_S) -> None:
-        """Hand over what is queued, and end the run, within ``deadline_s`` seconds."""
+        """Hand over queued values, and end the run, within ``deadline_s`` seconds."""
         super().close(deadline_s)
 
 
@@ -141,7 +141,7 @@ def _run(
             id=run_id,
             resume="allow",
             config=dict(parameters),
-            allow_val_change=True,  # what the YAML file says now
+            allow_val_change=True,  # the content of the present YAML file
             dir=directory,
             settings=settings,
         )
