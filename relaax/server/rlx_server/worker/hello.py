@@ -21,7 +21,7 @@ class Codec(Protocol):
     """One version of the protocol at the server's end: steps and their answers, in turns."""
 
     def decode(self, payload: Payload) -> Steps | Metric:
-        """Return what a client says; ProtocolError for nonsense."""
+        """Return a client's message; ProtocolError for nonsense."""
 
     def encode(
         self, actions: Sequence[Any] | npt.NDArray[Any], scores: npt.NDArray[np.float64]

@@ -154,7 +154,7 @@ class Responders:
             yield from self.of(evaluation).answer(together, arrived_at)
 
     def receive(self, session: Session, payload: Payload) -> bytes | None:
-        """Return the answer to one message of one client; None where there is none.
+        """Return the answer to one message of one client; None for a message without an answer.
 
         An error of the client, or of its agent, is raised: the session is over then.
         """

@@ -36,8 +36,8 @@ class Slots(Protocol):
 class Session:
     """Takes a client's messages in their order, and encodes the answers.
 
-    ``number`` is its owner's name for it. ``slots_of`` returns, for a kind of evaluation, who has
-    the slots of its environments. ``on_begin`` is called once the first message is understood, with
+    ``number`` is its owner's name for it. ``slots_of`` returns, for a kind of evaluation, the owner
+    of its environments' slots. ``on_begin`` is called once the first message is understood, with
     the number of bytes that a message may have.
     """
 
@@ -52,7 +52,7 @@ class Session:
         self._settings = settings
         self._slots_of = slots_of
         self._on_begin = on_begin
-        #: How messages are read and answered: in version 1 until the client says hello.
+        #: The codec: of version 1 until the client says hello.
         self._codec: Codec = json.ServerCodec()
         #: Whether the first message has come, and was understood.
         self.has_begun = False
@@ -60,7 +60,7 @@ class Session:
         self.knows_errors = False
         #: How its environments evaluate; None where they are learnt from.
         self.evaluation: Evaluation | None = None
-        #: int64 [environments]: what the worker calls the client's environments.
+        #: int64 [environments]: the slots of the client's environments.
         self.slots = _NO_SLOTS
 
     @property
