@@ -2,7 +2,9 @@
 
 ``process``       a worker's process, for one connection or for many
 ``loop``          the event loop: reads, sends, closes, and never waits for a client
-``responder``     turns the steps of all connections that are ready into answers
+``environments``  slots of environments, and their places among all that train
+``requests``      joins the steps of all connections that are ready
+``responder``     turns joined steps into answers, with one evaluation of the network
 ``responders``    one responder for training, and one for each kind of evaluation
 ``connection``    the state of one connection
 ``action_rule``   which actions an algorithm may return
@@ -16,6 +18,8 @@
 ``settings``      the worker's inheritance from its RLX server
 
 The way of a step: ``loop`` takes a payload from a ``connection``, whose codec decodes it into
-``Steps``; ``responder`` joins the steps of all connections that are ready, ``episodes`` reads their
+``Steps``; ``environments``  slots of environments, and their places among all that train
+``requests``      joins the steps of all connections that are ready
+``requests`` joins the steps of all connections that are ready, ``episodes`` reads their
 flags once into ``Transitions``, the batch agent chooses, and the answers go back the same way.
 """

@@ -20,7 +20,8 @@ from relaax.server.rlx_server.worker.action_rule import ActionRule
 from relaax.server.rlx_server.worker.agents import Agents
 from relaax.server.rlx_server.worker.connection import Connection, TokenWatch
 from relaax.server.rlx_server.worker.inbox import Inbox
-from relaax.server.rlx_server.worker.responder import Answer, Request, Responder
+from relaax.server.rlx_server.worker.requests import Request
+from relaax.server.rlx_server.worker.responder import Answer, Responder
 from relaax.server.rlx_server.worker.responders import Responders
 from relaax.server.rlx_server.worker.session import Session
 from relaax.server.rlx_server.worker.settings import WorkerSettings

@@ -10,9 +10,11 @@ from relaax.server.rlx_server.limits import NO_LIMITS, ClientLimits
 from relaax.server.rlx_server.tally import WorkerRow
 from relaax.server.rlx_server.worker.action_rule import ActionRule
 from relaax.server.rlx_server.worker.agents import Agents
+from relaax.server.rlx_server.worker.environments import Environments
 from relaax.server.rlx_server.worker.episodes import Episodes, FloatArray
 from relaax.server.rlx_server.worker.measurements import Measurements
-from relaax.server.rlx_server.worker.responder import Answer, Refusal, Request, Responder
+from relaax.server.rlx_server.worker.requests import Request
+from relaax.server.rlx_server.worker.responder import Answer, Refusal, Responder
 from relaax.server.rlx_server.worker.session import Session
 from relaax.server.rlx_server.worker.settings import SEEDS, seed_after
 from relaax.steps import IntArray, Steps
@@ -95,12 +97,9 @@ class EvaluationResponder(Responder):
     def _count_taken(self, steps: int) -> None:
         """Do nothing: these steps are not delivered."""
 
-    def _placed(self, slots: IntArray) -> list[Callable[[], int]]:
-        """Return slots: these environments have no places among training ones."""
-        return [lambda slot=slot: slot for slot in slots.tolist()]  # type: ignore[misc]
-
-    def _leave_places(self, slots: IntArray) -> None:
-        """Do nothing: there are none."""
+    def _numbered(self, row: WorkerRow) -> Environments:
+        """Number environments that have no places among those that train."""
+        return Environments(None)
 
     def _end(self, agents: Agents) -> None:
         """Close the evaluator alone: the rest is the training's."""

@@ -10,7 +10,8 @@ from relaax.errors import AgentError, InvalidState, NoRoom
 from relaax.protocol.binary import Hello
 from relaax.server.rlx_server.tally import Tally
 from relaax.server.rlx_server.worker.agents import Agents
-from relaax.server.rlx_server.worker.responder import Answer, Refusal, Request, Responder
+from relaax.server.rlx_server.worker.requests import Request
+from relaax.server.rlx_server.worker.responder import Answer, Refusal, Responder
 from relaax.steps import FINAL, START, TERMINATED, TRUNCATED, Steps
 
 CUT = TRUNCATED | FINAL
