@@ -13,7 +13,7 @@ from gymnasium.vector import AutoresetMode, SyncVectorEnv
 
 from relaax.client.gymnasium_factory import Environment, Environments
 from relaax.client.gymnasium_runner import run_command
-from relaax.client.runner_options import parse_options
+from relaax.client.run_options import parse_options
 
 ENV_ID = "CartPole-v1"
 

@@ -22,7 +22,6 @@ Many simulators, each in a process:
 
 ``simulator``, ``simulator_runner``                 the interface of a simulator; plays its episodes
 ``simulator_task``                                  the whole program; the task of each process
-``act_latency``                                     how long answers take, as a metric
 ``area_average``                                    smaller pictures
 ``run_environments``, ``run_options``               a whole run to its exit status; options
 ``restarts``, ``restarting_environments``           failed environments are made again
@@ -39,7 +38,7 @@ Gymnasium environments:
 ``vector_finals``                                   the last observations of episodes
 ``gymnasium_edges``                                 copies and checks returned values
 ``gymnasium_executed``                              executed actions that differ from chosen ones
-``runner_options``, ``gymnasium_tasks``             the command line; the task of each process
+``gymnasium_tasks``                                 the task of each process
 """
 
 from relaax.client.access import ClientAccess

@@ -20,8 +20,8 @@ from relaax.client.gymnasium_factory import (
 )
 from relaax.client.gymnasium_observations import observation_space_as_json
 from relaax.client.restarting_environments import restarting
+from relaax.client.run_options import RunnerOptions, VideoOptions
 from relaax.client.run_result import RunResult
-from relaax.client.runner_options import RunnerOptions, VideoOptions
 from relaax.client.simulator import RunObserver
 from relaax.client.simulator_task import SimulatorTask, unusable
 from relaax.client.transport import is_in_one_process

@@ -5,17 +5,19 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
-from relaax.client.act_latency import ActLatency
 from relaax.client.checks import single_flag, single_number
 from relaax.client.failure import Failure
 from relaax.client.restarts import RESTARTS
 from relaax.client.rlx_client import Client
 from relaax.client.run_result import STOPPED, RunOutcome, RunResult, result_of_failure
 from relaax.client.simulator import EpisodeSummary, RunObserver, Simulator
+from relaax.telemetry.interval_metrics import IntervalMetrics
+from relaax.telemetry.metrics import Metrics
 
 StopCondition: TypeAlias = Callable[[], bool] | threading.Event
+_Answer = TypeVar("_Answer")
 
 
 class SimulatorRunner:
@@ -129,3 +131,21 @@ def _as_callable(stop: StopCondition | None) -> Callable[[], bool]:
     if stop is None:
         return lambda: False
     return stop.is_set if isinstance(stop, threading.Event) else stop
+
+
+class ActLatency:
+    """Sends ``metrics`` the metric ``act latency``, in seconds: the mean of a second, when it ends.
+
+    However short the episodes are, a second has one at most.
+    """
+
+    def __init__(self, metrics: Metrics, clock: Callable[[], float] = time.monotonic) -> None:
+        self._means = IntervalMetrics(metrics, clock=clock)
+
+    def timed(self, ask: Callable[[], _Answer]) -> _Answer:
+        """Return the answer of ``ask``; a call that raises is not measured."""
+        asked = time.perf_counter()
+        answer = ask()
+        self._means.add("act latency", time.perf_counter() - asked)
+        self._means.store_if_due()
+        return answer

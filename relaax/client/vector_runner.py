@@ -8,7 +8,6 @@ import numpy as np
 import numpy.typing as npt
 from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv
 
-from relaax.client.act_latency import ActLatency
 from relaax.client.action_masks import MaskReader
 from relaax.client.checks import as_rewards, checked_flags
 from relaax.client.failure import Failure
@@ -21,6 +20,7 @@ from relaax.client.restarting_environments import ABSENT, RESTARTED, RestartingE
 from relaax.client.restarts import RESTARTS
 from relaax.client.run_result import STOPPED, RunOutcome, RunResult, result_of_failure
 from relaax.client.simulator import EpisodeSummary, RunObserver
+from relaax.client.simulator_runner import ActLatency
 from relaax.client.vector_client import VectorClient, end_flags
 from relaax.client.vector_finals import FinalObservations, infos_by_name, infos_of_ends
 from relaax.errors import ConfigurationError

@@ -21,8 +21,8 @@ from relaax.client.gymnasium_factory import Environment, EnvironmentFactory, Gym
 from relaax.client.gymnasium_observations import state_encoder
 from relaax.client.gymnasium_tasks import EpisodeRecorder
 from relaax.client.restarting_environments import require_finite
+from relaax.client.run_options import VideoOptions
 from relaax.client.run_result import RunOutcome, RunResult
-from relaax.client.runner_options import VideoOptions
 from relaax.client.simulator import EpisodeSummary, RunObserver
 from relaax.configuration import ActorOptions, load_actor
 from relaax.configuration.access import begin_access

@@ -11,9 +11,9 @@ from relaax.client.environment_processes import EnvironmentProcesses
 from relaax.client.gymnasium_factory import GymnasiumFactory
 from relaax.client.gymnasium_tasks import VectorEnvironmentsTask
 from relaax.client.run_environments import run_environments
+from relaax.client.run_options import parse_options
 from relaax.client.run_progress import RunProgress
 from relaax.client.run_result import RunOutcome
-from relaax.client.runner_options import parse_options
 
 pytestmark = pytest.mark.integration
 

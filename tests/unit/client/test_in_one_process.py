@@ -8,8 +8,7 @@ import pytest
 
 from relaax.client.gymnasium_factory import GymnasiumFactory
 from relaax.client.gymnasium_runner import run_command
-from relaax.client.run_options import add_run_options
-from relaax.client.runner_options import parse_options
+from relaax.client.run_options import add_run_options, parse_options
 from relaax.client.simulator import Step
 from relaax.client.simulator_task import play_simulators
 from relaax.client.transport import TcpTransport, connecting_by, is_in_one_process

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from gymnasium.vector import AutoresetMode, SyncVectorEnv
 
-from relaax.client.runner_options import parse_options
+from relaax.client.run_options import parse_options
 from relaax.client.seeds import EnvironmentSeeds, seeds_of_this_program
 from relaax.client.vector_client import VectorClient
 from relaax.client.vector_runner import VectorRunner

@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 
 from relaax.client.retry_policy import Backoff
-from relaax.client.runner_options import VideoOptions, parse_options
+from relaax.client.run_options import VideoOptions, parse_options
 from relaax.evaluation import Evaluation
 
 REQUIRED = ["--rlx-server", "localhost:7001", "--env", "CartPole-v1"]
