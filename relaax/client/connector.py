@@ -27,6 +27,10 @@ _PAUSE_BEFORE_SECOND_HELLO_S = 0.1
 #: How long a hello may go unanswered before that is logged.
 LONG_S = 10.0
 
+#: Possible causes of a close at the hello.
+CLOSED_AT_HELLO = "the RLX server closed the connection at the hello: it has no room"
+ANOTHER_PORT = "this is another port, for example the port of gRPC or --http-bind"
+
 
 class OldServer(Exception):
     """The server closed at every hello and has never said welcome: it may know version 1 alone."""
@@ -113,11 +117,10 @@ class Connector:
 
     def why_no_answer(self) -> str:
         """Return the possible reasons for OldServer, besides the server's age."""
-        another_port = "or this is another port, for example the port of gRPC or --http-bind"
         transport = self._transport
         if isinstance(transport, TcpTransport) and not transport.speaks_tls():
-            return f"if it speaks TLS: RELAAX_TLS_CA; {another_port}"
-        return another_port
+            return f"if it speaks TLS: RELAAX_TLS_CA; or {ANOTHER_PORT}"
+        return f"or {ANOTHER_PORT}"
 
     def close(self) -> None:
         """Close the connection, if there is one, and forget how it was lost."""
@@ -154,8 +157,8 @@ class Connector:
             LONG_S,
             _log.warning,
             ("the RLX server at %s accepts connections, but has not answered a hello for %g s: it "
-             "starts, is busy, or waits for its parameter server; or this is another port, such as "
-             "that of gRPC or --http-bind", self._address, LONG_S),
+             "starts, is busy, or waits for its parameter server; or %s",
+             self._address, LONG_S, ANOTHER_PORT),
         )  # fmt: skip
         timer.daemon = True
         timer.start()

@@ -22,14 +22,16 @@ import logging
 import secrets
 import time
 from collections.abc import Callable
-from typing import Any, Literal, Self
+from dataclasses import replace
+from typing import Any, Generic, Literal, Self, TypeVar
 
 from relaax.address import Address
 from relaax.client.action_masks import named_state
 from relaax.client.checks import checked_reward, checked_state
-from relaax.client.connector import Connector, OldServer, Timeouts
+from relaax.client.connector import ANOTHER_PORT, CLOSED_AT_HELLO, Connector, OldServer, Timeouts
 from relaax.client.failure import Failure, not_connected
 from relaax.client.retry_policy import Backoff, RetryPolicy
+from relaax.client.server_connection import ServerConnection, StepsSession
 from relaax.client.sessions import BinarySession, JsonSession, Session, as_row
 from relaax.client.transport import Transport, default_transport
 from relaax.evaluation import Evaluation
@@ -48,8 +50,69 @@ Version = Literal[1, 2]
 #: How to evaluate: with the policy's mode, or with samples.
 Evaluate = Literal["deterministic", "stochastic"] | Evaluation
 
+_Session = TypeVar("_Session", Session, StepsSession)
 
-class Client:
+
+class BaseClient(Generic[_Session]):
+    """The connection of a client, its hello, and the session on it."""
+
+    def __init__(
+        self,
+        connector: Connector,
+        environments: int,
+        environment: str,
+        observation_space: Space | None,
+        action_space: Space | None,
+        evaluate: Evaluate | None,
+    ) -> None:
+        self._connector = connector
+        evaluation = None if evaluate is None else Evaluation(evaluate)
+        self._hello = Hello(
+            secrets.token_hex(16), environment, environments, observation_space, action_space,
+            evaluation, run=run_of_this_process(),
+        )  # fmt: skip
+        self._session: _Session | None = None
+
+    def metrics(self) -> Metrics:
+        """Return where the environments' scalars go: to the server, with its other metrics.
+
+        Storing one never raises ``Failure``; the next message finds out that a connection is lost.
+        """
+        return _SentMetrics(lambda: self._session)
+
+    def disconnect(self) -> None:
+        """Close the connection, if there is one. A later ``init`` connects again."""
+        self._connector.close()
+        self._session = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exc_info: object) -> None:
+        self.disconnect()
+
+    def _greeted(self, seen: Space) -> ServerConnection:
+        """Return a new connection whose server takes the announced spaces, or the one ``seen``."""
+        hello = self._hello
+        return self._connector.greet(
+            replace(hello, observation_space=hello.observation_space or seen)
+        )
+
+
+class _SentMetrics(Metrics):
+    """Metrics that travel over a client's connection."""
+
+    def __init__(self, session: Callable[[], Session | StepsSession | None]) -> None:
+        self._session = session
+
+    def scalar(self, name: str, y: float, x: float | None = None) -> None:
+        """Store one, if there is a connection."""
+        session = self._session()
+        if session is not None:
+            session.metric(name, y, x)
+
+
+class Client(BaseClient[Session]):
     """A connection to an RLX server, made by the first ``init``.
 
     ``rlx_server_url`` is ``HOST:PORT`` or ``[IPV6]:PORT``, else ``ConfigurationError`` is raised.
@@ -97,19 +160,14 @@ class Client:
             if protocol == 1:
                 raise ValueError("version 1 of the protocol cannot evaluate")
             protocol = 2
-        self._connector = Connector(
+        connector = Connector(
             Address.parse(rlx_server_url),
             transport or default_transport(),
             Timeouts(timeout_s, connect_timeout_s),
             RetryPolicy(reconnect, wait),
         )
+        super().__init__(connector, 1, environment, observation_space, action_space, evaluate)
         self._protocol = protocol
-        self._environment = environment
-        self._observation_space = observation_space
-        self._action_space = action_space
-        self._evaluation = None if evaluate is None else Evaluation(evaluate)
-        self._run_id = secrets.token_hex(16)
-        self._session: Session | None = None
 
     def init(self, state: Any) -> Any:
         """Start an episode with its first state and return the first action.
@@ -143,24 +201,6 @@ class Client:
         """
         return self._open_session().truncate(checked_reward(reward), state, action)
 
-    def metrics(self) -> Metrics:
-        """Return where the environment's scalars go: to the server, with its other metrics.
-
-        Storing one never raises ``Failure``; the next message finds out that a connection is lost.
-        """
-        return ToldMetrics(self._tell_metric)
-
-    def disconnect(self) -> None:
-        """Close the connection, if there is one. A later ``init`` connects again."""
-        self._connector.close()
-        self._session = None
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *exc_info: object) -> None:
-        self.disconnect()
-
     def _open_session(self) -> Session:
         if self._session is None or not self._session.is_open:
             raise not_connected()
@@ -176,40 +216,13 @@ class Client:
         if self._protocol == 1:
             return JsonSession(self._connector.connect(), takes_anything=True)
         seen = space_of(as_row(checked_state(named_state(state, None))))
-        hello = Hello(
-            self._run_id,
-            self._environment,
-            1,
-            self._observation_space or seen,
-            self._action_space,
-            self._evaluation,
-            run=run_of_this_process(),
-        )
         try:
-            return BinarySession(self._connector.greet(hello))
+            return BinarySession(self._greeted(seen))
         except OldServer as closed:
             if self._protocol == 2:
-                raise Failure(
-                    "the RLX server closed the connection at the hello: it has no room, or "
-                    "this is another port, for example the port of gRPC or --http-bind"
-                ) from closed
+                raise Failure(f"{CLOSED_AT_HELLO}, or {ANOTHER_PORT}") from closed
             _log.warning(
                 "the RLX server does not answer a hello; speaking version 1 with it (%s)",
                 self._connector.why_no_answer(),
             )
         return JsonSession(self._connector.connect(), takes_anything=False)
-
-    def _tell_metric(self, name: str, y: float, x: float | None) -> None:
-        if self._session is not None:
-            self._session.metric(name, y, x)
-
-
-class ToldMetrics(Metrics):
-    """Metrics that travel over a client's connection, by ``tell``."""
-
-    def __init__(self, tell: Callable[[str, float, float | None], None]) -> None:
-        self._tell = tell
-
-    def scalar(self, name: str, y: float, x: float | None = None) -> None:
-        """Store one, if there is a connection."""
-        self._tell(name, y, x)

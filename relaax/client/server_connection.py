@@ -13,7 +13,7 @@ from relaax.errors import AccessDenied, ProtocolError
 from relaax.evaluation import Evaluation
 from relaax.observations import Observations
 from relaax.protocol import MessageConnection, binary
-from relaax.protocol.binary import Answers, ClientCodec
+from relaax.protocol.binary import Answers, ClientCodec, Metric
 from relaax.spaces import Space
 from relaax.steps import ENDED, EXECUTED, Steps
 
@@ -205,9 +205,9 @@ class StepsSession:
             self._connection.has_ended_an_episode = True
         return answers
 
-    def tell(self, payload: bytes) -> None:
-        """Send a message that is not answered."""
-        self._connection.tell(payload)
+    def metric(self, name: str, y: float, x: float | None) -> None:
+        """Report a number; it is not answered."""
+        self._connection.tell(binary.encode_metric(Metric(name, float(y), x)))
 
 
 class _ClosedWithoutAWord(Failure):

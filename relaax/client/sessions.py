@@ -1,6 +1,6 @@
 """A session with an RLX server, for one environment, in either version of the protocol."""
 
-from typing import Any, Protocol
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -9,7 +9,6 @@ from relaax.client.action_masks import named_state
 from relaax.client.checks import as_observations, checked_action, checked_state, required_numbers
 from relaax.client.server_connection import ServerConnection, StepsSession
 from relaax.observations import Observations, named
-from relaax.protocol.binary import Metric, encode_metric
 from relaax.protocol.json import (
     Act,
     RewardAndAct,
@@ -25,35 +24,12 @@ from relaax.steps import EXECUTED, FINAL, START, TERMINATED, TRUNCATED, Steps
 MAX_LISTED_VALUES = 64
 
 
-class Session(Protocol):
-    """A connection and its state, in one version of the protocol.
+class JsonSession:
+    """Version 1; unless ``takes_anything``, its states are numbers, as in version 2.
 
     Every method but ``metric`` raises ``Failure`` when the connection is lost. ``action`` is the
     executed action of the step; None if the chosen one was executed.
     """
-
-    @property
-    def is_open(self) -> bool:
-        """Whether the connection is open, as far as is known."""
-
-    def start(self, state: Any) -> Any:
-        """Begin an episode and return its first action."""
-
-    def step(self, reward: float, state: Any, action: Any) -> Any:
-        """Report a step and return the next action."""
-
-    def terminate(self, reward: float, action: Any) -> float:
-        """Report the last step and return the episode's score."""
-
-    def truncate(self, reward: float, state: Any, action: Any) -> float:
-        """Report the last step of an episode that was cut off and return its score."""
-
-    def metric(self, name: str, y: float, x: float | None) -> None:
-        """Report a number."""
-
-
-class JsonSession:
-    """Version 1; unless ``takes_anything``, its states are numbers, as in version 2."""
 
     def __init__(self, connection: ServerConnection, *, takes_anything: bool) -> None:
         self._connection = connection
@@ -105,7 +81,7 @@ class JsonSession:
 
 
 class BinarySession:
-    """Version 2, with one environment."""
+    """Version 2, with one environment; its methods are those of ``JsonSession``."""
 
     _ONLY = np.zeros(1, np.int64)
 
@@ -140,7 +116,7 @@ class BinarySession:
 
     def metric(self, name: str, y: float, x: float | None) -> None:
         """Report a number."""
-        self._session.tell(encode_metric(Metric(name, float(y), x)))
+        self._session.metric(name, y, x)
 
     def _row(self, state: Any) -> Observations:
         """Return a state, by the server's names, as a batch of one."""
@@ -164,6 +140,9 @@ class BinarySession:
             finals,
             executed,
         )
+
+
+Session: TypeAlias = JsonSession | BinarySession
 
 
 def _as_sent(action: Any) -> Any:

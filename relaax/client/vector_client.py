@@ -10,11 +10,10 @@
 The network is evaluated once for each message.
 """
 
-import secrets
 import time
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -28,25 +27,22 @@ from relaax.client.checks import (
     checked_rows,
     checked_steps,
 )
-from relaax.client.connector import Connector, OldServer, Timeouts
+from relaax.client.connector import ANOTHER_PORT, CLOSED_AT_HELLO, Connector, OldServer, Timeouts
 from relaax.client.failure import Failure, not_connected
 from relaax.client.retry_policy import Backoff, RetryPolicy
-from relaax.client.rlx_client import Evaluate, ToldMetrics
+from relaax.client.rlx_client import BaseClient, Evaluate
 from relaax.client.server_connection import StepsSession
 from relaax.client.transport import Transport, default_transport
-from relaax.evaluation import Evaluation
 from relaax.observations import Observations
-from relaax.processes.run_variables import run_of_this_process
 from relaax.protocol import binary
-from relaax.protocol.binary import Answers, Hello, Metric
+from relaax.protocol.binary import Answers
 from relaax.spaces import Space, space_of
 from relaax.steps import EXECUTED, FINAL, START, TERMINATED, TRUNCATED, Steps
-from relaax.telemetry.metrics import Metrics
 
 Array = npt.NDArray[Any]
 
 
-class VectorClient:
+class VectorClient(BaseClient[StepsSession]):
     """A connection that carries ``environments`` environments, numbered from 0.
 
     It speaks only version 2 of the RLX protocol. The other arguments and the errors are those of
@@ -78,18 +74,15 @@ class VectorClient:
                 f"not {environments}"
             )
         self.environments = environments
-        self._connector = Connector(
+        connector = Connector(
             Address.parse(rlx_server_url),
             transport or default_transport(),
             Timeouts(timeout_s, connect_timeout_s),
             RetryPolicy(reconnect, wait),
         )
-        self._environment = environment
-        self._observation_space = observation_space
-        self._action_space = action_space
-        self._evaluation = None if evaluate is None else Evaluation(evaluate)
-        self._run_id = secrets.token_hex(16)
-        self._session: StepsSession | None = None
+        super().__init__(
+            connector, environments, environment, observation_space, action_space, evaluate
+        )
 
     def init(self, observations: Array | dict[str, Any]) -> Array:
         """Start an episode in every environment; return the first actions [N, ...].
@@ -98,7 +91,7 @@ class VectorClient:
         still running count as cut off.
         """
         seen = checked_rows("observations", named_state(observations, None), self.environments)
-        space = self._observation_space or space_of(seen)
+        space = space_of(seen)
         return self._connector.with_retries(lambda: self._start(observations, space)).actions
 
     def send(
@@ -148,21 +141,6 @@ class VectorClient:
         )
         return self._open_session().ask(checked_steps(named, self.environments))
 
-    def metrics(self) -> Metrics:
-        """Return where the environments' scalars go: to the server, with its other metrics."""
-        return ToldMetrics(self._tell_metric)
-
-    def disconnect(self) -> None:
-        """Close the connection, if there is one. A later ``init`` connects again."""
-        self._connector.close()
-        self._session = None
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *exc_info: object) -> None:
-        self.disconnect()
-
     def _flags_of(
         self, terminated: Array | None, truncated: Array | None
     ) -> npt.NDArray[np.uint8] | None:
@@ -203,33 +181,18 @@ class VectorClient:
         return self._session.ask(self._steps_of_all(flags, np.zeros(self.environments), rows, ()))
 
     def _connect(self, space: Space) -> StepsSession:
-        hello = Hello(
-            self._run_id,
-            self._environment,
-            self.environments,
-            space,
-            self._action_space,
-            self._evaluation,
-            run=run_of_this_process(),
-        )
         try:
-            return StepsSession(self._connector.greet(hello), self.environments)
+            return StepsSession(self._greeted(space), self.environments)
         except OldServer as closed:
             raise Failure(
-                "the RLX server closed the connection at the hello: it has no room, or it is too "
-                "old for many environments on one connection, or this is another port, for "
-                "example the port of gRPC or --http-bind"
+                f"{CLOSED_AT_HELLO}, or it is too old for many environments on one connection, or "
+                f"{ANOTHER_PORT}"
             ) from closed
 
     def _open_session(self) -> StepsSession:
         if self._session is None:
             raise not_connected()
         return self._session
-
-    def _tell_metric(self, name: str, y: float, x: float | None) -> None:
-        payload = binary.encode_metric(Metric(name, float(y), x))
-        if self._session is not None:
-            self._session.tell(payload)
 
 
 def end_flags(terminated: Array, truncated: Array) -> npt.NDArray[np.uint8]:

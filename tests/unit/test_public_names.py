@@ -67,5 +67,5 @@ def test_a_package_exports_these_names(package: str):
 
 def test_the_client_has_the_methods_of_the_seed():
     client = importlib.import_module("relaax.client").Client
-    methods = {name for name in vars(client) if not name.startswith("_")}
+    methods = {name for name in dir(client) if not name.startswith("_")}
     assert methods == {"disconnect", "init", "metrics", "reset", "send", "truncate"}
