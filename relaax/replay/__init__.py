@@ -6,7 +6,6 @@
 ``schema``         names, types and shapes of the columns
 ``step_batch``     steps on their way to a storage
 ``writers``        writers, their slots, and the number of each slot's next step
-``places``         the environments that have room among the stored steps
 ``table``          items over stored steps: adds, draws, reads and removes them
 ``mixed``          batches with parts of several tables
 ``views``          the rows of an item: transitions, windows, stacks of frames
@@ -19,7 +18,6 @@
 ``learnt``         the share of each environment's steps that is learnt from
 ``removers``       the choice of items that leave a full table
 ``saved``          checks saved contents before a replay goes on from them
-``snapshot``       copies stored steps while more are stored
 ``service``        the gRPC service of a replay server
 ``wire``           encodes and decodes its messages
 ``segments``       samples through memory that both ends share

@@ -16,15 +16,13 @@ from relaax.replay.array_bytes import below, named
 from relaax.replay.gather import Empty
 from relaax.replay.learnt import LearntSteps, share_figures
 from relaax.replay.mixed import Mixed
-from relaax.replay.places import Places
 from relaax.replay.saved import require_sound
 from relaax.replay.schema import Schema
 from relaax.replay.selectors.selector import FloatArray, IntArray
-from relaax.replay.snapshot import Snapshot
-from relaax.replay.storage import ENDS, FINAL, GAP, NONE, START, Flags, Storage
+from relaax.replay.storage import ENDS, FINAL, GAP, NONE, START, Flags, Snapshot, Storage
 from relaax.replay.table import Sample, Table, TableState, require_priorities
 from relaax.replay.times import Rates, Times
-from relaax.replay.writers import MissingSteps, Slot, Writers
+from relaax.replay.writers import MissingSteps, Places, Slot, Writers
 
 Array = npt.NDArray[Any]
 

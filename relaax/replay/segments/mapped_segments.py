@@ -13,8 +13,7 @@ import numpy as np
 
 from relaax.net.payloads import WithPayload
 from relaax.replay import replay_pb2
-from relaax.replay.segments.room import NoRoom, Room
-from relaax.replay.segments.segment import FILE_NAME, TOKEN_BYTES, Bytes
+from relaax.replay.segments.segment import FILE_NAME, TOKEN_BYTES, Bytes, NoRoom, Room
 from relaax.replay.table import Sample
 from relaax.replay.wire import arrays_of, fields_of, items_message
 

@@ -7,7 +7,7 @@ import pytest
 from replay_cases import SCHEMA, steps
 
 import relaax.replay.replay as replay_module
-import relaax.replay.snapshot as snapshot_module
+import relaax.replay.storage as storage_module
 from relaax.replay.limiter import Limiter
 from relaax.replay.replay import NotReady
 from relaax.replay.rollouts import Rollouts
@@ -136,7 +136,7 @@ def test_what_comes_next_makes_the_same_items_and_evicts_the_same():
 def test_contents_are_those_of_one_moment_though_all_is_evicted_while_they_are_copied(monkeypatch):
     replay, others = filled(), iter(range(360, 2000, 48))
     before = slots(replay)
-    monkeypatch.setattr(snapshot_module, "BYTES_AT_ONCE", 64 * SCHEMA.bytes)
+    monkeypatch.setattr(storage_module, "BYTES_AT_ONCE", 64 * SCHEMA.bytes)
 
     def write_meanwhile(seconds):
         first = next(others)

@@ -2,12 +2,12 @@
 
 import numpy as np
 
-import relaax.replay.snapshot as snapshot_module
-from relaax.replay.snapshot import Snapshot
+import relaax.replay.storage as storage_module
+from relaax.replay.storage import Snapshot
 
 
 def test_rows_that_are_evicted_meanwhile_are_copied_before_and_not_again(monkeypatch):
-    monkeypatch.setattr(snapshot_module, "BYTES_AT_ONCE", 1)
+    monkeypatch.setattr(storage_module, "BYTES_AT_ONCE", 1)
     rows = np.array([4, 5, 0, 1, 2, 3])
     column = np.arange(8)
     snapshot = Snapshot({"number": column}, rows)

@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 from relaax.replay.segments.mapped_segments import placed_message
-from relaax.replay.segments.room import NoRoom, Room
-from relaax.replay.segments.segment import TOKEN_BYTES
+from relaax.replay.segments.segment import TOKEN_BYTES, NoRoom, Room
 from relaax.replay.table import Sample
 from relaax.replay.wire import ITEMS, items_message, sample_in, sample_of
 
