@@ -3,7 +3,6 @@
 ``file_stamp``       notices changed files
 ``tokens``           the tokens of a file, read again when it changes
 ``tls``              certificates and keys, and the contexts of both ends of a connection
-``expiry``           when certificates expire
 ``process_access``   the credentials of this process, and its conditions for others
 ``refusals``         counts and logs failed attempts
 """

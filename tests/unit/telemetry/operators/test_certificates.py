@@ -15,10 +15,9 @@ from processes import wait_for
 
 from relaax.errors import ConfigurationError
 from relaax.net.access import TlsFiles, file_stamp
-from relaax.net.access.expiry import expiry_by_use
 from relaax.server.certificates.secrets_folder import SecretsFolder
 from relaax.telemetry.operators import certificates
-from relaax.telemetry.operators.certificates import DAY_S, WARN_S, Certificates
+from relaax.telemetry.operators.certificates import DAY_S, WARN_S, Certificates, expiry_by_use
 
 #: A second more or less, for the time that passes while certificates are made.
 ABOUT_S = 60
