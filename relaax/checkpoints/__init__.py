@@ -3,7 +3,6 @@
 ``checkpoint_saver``  decides which checkpoints are written, accepted and kept
 ``scores``            ranks checkpoints by evaluation scores
 ``restoring``         which checkpoint a process begins with
-``listing``           facts about all checkpoints in a place
 ``manifest``          the JSON text that describes and verifies a checkpoint
 ``store``             ``BlobStore``: the interface to the place that holds the bytes
 ``directory_store``   blobs as files
@@ -16,12 +15,10 @@
 
 from relaax.checkpoints.checkpoint_saver import CheckpointSaver, MeanReturn
 from relaax.checkpoints.directory_store import DirectoryStore
-from relaax.checkpoints.listing import ListedCheckpoint, list_checkpoints
 from relaax.checkpoints.restoring import Restore
 from relaax.checkpoints.s3_store import S3Store
 from relaax.checkpoints.store import BlobStore
 
 __all__ = [
-    "BlobStore", "CheckpointSaver", "DirectoryStore", "ListedCheckpoint",
-    "MeanReturn", "Restore", "S3Store", "list_checkpoints"
+    "BlobStore", "CheckpointSaver", "DirectoryStore", "MeanReturn", "Restore", "S3Store"
 ]  # fmt: skip

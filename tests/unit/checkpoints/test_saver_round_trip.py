@@ -15,9 +15,7 @@ from relaax.errors import CheckpointError, ConfigurationError
 
 def test_the_package_exports_these_names():
     assert package.__all__ == [
-        "BlobStore", "CheckpointSaver", "DirectoryStore",
-        "ListedCheckpoint", "MeanReturn", "Restore", "S3Store",
-        "list_checkpoints",
+        "BlobStore", "CheckpointSaver", "DirectoryStore", "MeanReturn", "Restore", "S3Store",
     ]  # fmt: skip
 
 
