@@ -3,7 +3,6 @@
 ``npz``           one array as the bytes of a compressed ``.npz`` file
 ``codec``         values as JSON text
 ``messages``      the requests and the replies
-``server_codec``  a server's end of a connection
 """
 
 from relaax.protocol.json.messages import (
@@ -12,6 +11,7 @@ from relaax.protocol.json.messages import (
     RewardAndAct,
     RewardAndReset,
     ScalarMetric,
+    ServerCodec,
     decode_action,
     decode_request,
     decode_score,
@@ -19,7 +19,6 @@ from relaax.protocol.json.messages import (
     encode_request,
     encode_score,
 )
-from relaax.protocol.json.server_codec import ServerCodec
 
 __all__ = [
     "Act", "Request", "RewardAndAct", "RewardAndReset", "ScalarMetric", "ServerCodec",

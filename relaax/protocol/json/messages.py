@@ -6,22 +6,28 @@ The action of a reply is not.
 
 import math
 import reprlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 
 from relaax.errors import ProtocolError
+from relaax.protocol.binary.messages import Metric
 from relaax.protocol.connection import Payload
+from relaax.protocol.framing import DEFAULT_MAX_FRAME_BYTES
 from relaax.protocol.json import codec as json_codec
 from relaax.protocol.json.codec import DEFAULT_MAX_ARRAY_BYTES
 from relaax.protocol.nesting import is_text
-from relaax.steps import REWARD_NOT_ALLOWED, is_reward_allowed
+from relaax.steps import EXECUTED, REWARD_NOT_ALLOWED, START, TERMINATED, Steps, is_reward_allowed
 
 DEFAULT_MAX_STATE_BYTES = DEFAULT_MAX_ARRAY_BYTES
 
 MAX_METRIC_NAME_BYTES = 255
+
+#: The only environment of a connection.
+_ONLY = np.zeros(1, np.int64)
 
 
 @dataclass(frozen=True)
@@ -248,3 +254,39 @@ REQUEST_PARSERS: dict[str, Callable[[list[Any], int], Request]] = {
     "reward_and_reset": _parse_reward_and_reset,
     "scalar_metric": _parse_scalar_metric,
 }
+
+
+class ServerCodec:
+    """Decodes a version 1 client's messages about its one environment, and encodes answers."""
+
+    def __init__(self, max_state_bytes: int = DEFAULT_MAX_FRAME_BYTES) -> None:
+        self._max_state_bytes = max_state_bytes
+
+    def decode(self, payload: Payload) -> Steps | Metric:
+        """Return a client's message; ProtocolError for nonsense."""
+        match decode_request(payload, self._max_state_bytes):
+            case Act(state):
+                return _steps(START, 0.0, [state])
+            case RewardAndAct(reward, state, action):
+                return _steps(0, reward, [state], action)
+            case RewardAndReset(reward, action):
+                return _steps(TERMINATED, reward, [], action)
+            case ScalarMetric(name, y, x):
+                return Metric(name, y, x)
+
+    def encode(
+        self, actions: Sequence[Any] | npt.NDArray[Any], scores: npt.NDArray[np.float64]
+    ) -> bytes:
+        """Return the action, or the score of an episode that is over.
+
+        TypeError or ValueError for an action that JSON cannot hold.
+        """
+        if len(scores):
+            return encode_score(float(scores[0]))
+        return encode_action(actions[0])
+
+
+def _steps(flags: int, reward: float, states: list[Any], executed: Any = None) -> Steps:
+    actions = () if executed is None else (executed,)
+    flags |= EXECUTED if actions else 0
+    return Steps(_ONLY, np.array([flags], np.uint8), np.array([reward]), states, (), actions)
