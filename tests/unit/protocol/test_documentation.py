@@ -253,7 +253,7 @@ def test_the_code_reads_the_bytes_of_version_2() -> None:
 def test_the_codes_of_errors_on_the_page_are_those_of_the_code() -> None:
     rows = rows_of("### Errors", "| code | means | connect again? |")
     assert {int(code): means for code, means, _ in rows} == {
-        binary.ErrorCode.PROTOCOL: "a message was not what this page allows",
+        binary.ErrorCode.PROTOCOL: "a message broke a rule of this page",
         binary.ErrorCode.MISMATCH: (
             "spaces, observations or the number of environments do not fit the server's "
             "configuration"
@@ -261,7 +261,7 @@ def test_the_codes_of_errors_on_the_page_are_those_of_the_code() -> None:
         binary.ErrorCode.GO_ELSEWHERE: (
             "go elsewhere: `--timeout` has passed, the server stops, has no room for more "
             "connections, or does not look at tokens of this address for a while; or the token was "
-            "renewed or deleted: show the one that you have now"
+            "renewed or deleted: show your newest one"
         ),
         binary.ErrorCode.SERVER: "the server failed",
         binary.ErrorCode.VERSION: "this version is not spoken here",
