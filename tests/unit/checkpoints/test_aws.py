@@ -107,7 +107,7 @@ def answer(code: str) -> ClientError:
         (ParamValidationError(report="Invalid bucket name"), "Invalid bucket name"),
     ],
 )
-def test_an_error_that_no_retry_mends_is_permanent_and_says_what_to_do(error, reason):
+def test_an_error_that_no_retry_mends_is_permanent_and_has_a_remedy(error, reason):
     call = s3_errors_explained("write s3://mine/a", "mine", ConfigurationError)
     with pytest.raises(ConfigurationError) as explained, call:
         raise error

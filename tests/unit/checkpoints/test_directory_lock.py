@@ -39,14 +39,14 @@ def test_the_owner_is_named(tmp_path, other):
     assert str(refused.value).startswith(said)
 
 
-def test_what_a_killed_process_had_is_free(tmp_path, other):
+def test_the_lock_of_a_killed_process_is_free(tmp_path, other):
     os.kill(other.pid, signal.SIGKILL)
     other.wait()
     with owned(tmp_path, "the next", wait_s=0.0):
         assert "the next" in (tmp_path / "lock").read_text()
 
 
-def test_one_that_is_about_to_end_is_waited_for(tmp_path, other):
+def test_an_ending_owner_is_waited_for(tmp_path, other):
     other.terminate()
     with owned(tmp_path, "the next", wait_s=20):
         pass

@@ -43,7 +43,7 @@ def test_it_is_known_after_a_restart(tmp_path):
     assert Earning(tmp_path, restore="best").saver.restore_latest().global_t == 20
 
 
-def test_few_episodes_and_what_is_no_number_are_not_compared(tmp_path):
+def test_few_episodes_and_nan_are_not_compared(tmp_path):
     training = Earning(tmp_path)
     cases = ((10, 5.0, 10), (20, 9.0, 9), (30, float("nan"), 100), (40, None, 0))
     for step, mean, episodes in cases:
@@ -61,7 +61,7 @@ def test_evaluations_decide_alone_where_there_are_any(tmp_path):
     assert steps(tmp_path) == [20, 30, 40]
 
 
-def test_what_is_kept_until_the_next_one_is_never_the_best(tmp_path):
+def test_a_checkpoint_until_the_next_one_is_never_the_best(tmp_path):
     training = Earning(tmp_path)
     training.save(10, 1.0)
     training.earned = MeanReturn(9.0, 100)
@@ -75,7 +75,7 @@ def listed(directory, capsys):
     return capsys.readouterr().out.splitlines()
 
 
-def test_the_table_says_what_there_is(tmp_path, capsys):
+def test_the_table_lists_the_checkpoints(tmp_path, capsys):
     training = Earning(tmp_path, keep=5)
     training.save(1000, 437.24)
     training.save(2000, 20.0, 50)

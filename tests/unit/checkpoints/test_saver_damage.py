@@ -192,7 +192,7 @@ class TestAfterARestoreSkippedADamagedOne:
         assert "read only" in caplog.text
         assert restored_step(directory) == 150
 
-    def test_one_that_cannot_be_renamed_takes_no_good_ones_place_and_is_renamed_later(
+    def test_a_damaged_checkpoint_that_cannot_be_renamed_replaces_no_good_one_and_is_renamed_later(
         self, directory
     ):
         class NotRenaming(DirectoryStore):
@@ -214,7 +214,9 @@ class TestAfterARestoreSkippedADamagedOne:
         assert steps(directory) == [120, 130]
         assert (directory / "damaged-cp-200.json").exists()
 
-    def test_one_that_cannot_be_renamed_is_no_more_when_its_step_is_saved_again(self, directory):
+    def test_a_damaged_checkpoint_that_cannot_be_renamed_is_replaced_when_its_step_is_saved_again(
+        self, directory
+    ):
         class NotRenaming(DirectoryStore):
             def rename(self, name, new_name):
                 raise CheckpointError("read only")

@@ -37,7 +37,7 @@ def test_data_whose_manifest_has_no_room_does_not_keep_the_next_save_out(tmp_pat
     assert restored_step(tmp_path) == 100
 
 
-def test_what_a_killed_process_has_left_makes_room_when_a_save_fails(tmp_path):
+def test_files_of_a_killed_process_make_room_when_a_save_fails(tmp_path):
     saver(tmp_path).save(checkpoint(100))
     one = CheckpointSaver(SmallDisk(tmp_path, 2 * sum(size(tmp_path, 100)) + 50), keep=1)
     (tmp_path / "cp-150.0123456789ab.safetensors").write_bytes(b"an orphan" * 100)

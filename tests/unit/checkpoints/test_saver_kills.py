@@ -85,7 +85,7 @@ def test_a_kill_between_any_two_changes_loses_no_damaged_bytes(tmp_path):
 
 
 @pytest.mark.parametrize("keep", [1, 2])
-def test_a_kill_while_one_until_the_next_is_saved_costs_none_that_is_kept(tmp_path, keep):
+def test_a_kill_while_one_until_the_next_is_saved_costs_no_kept_checkpoint(tmp_path, keep):
     for changes in range(100):
         directory = tmp_path / str(changes)
         first = saver(directory, keep=keep)

@@ -27,7 +27,7 @@ class TestOneThatIsSavedUntilTheNext:
         assert steps(tmp_path) == [10]
         assert len(list(tmp_path.iterdir())) == 2
 
-    def test_it_takes_the_place_of_none_that_is_kept(self, tmp_path):
+    def test_it_replaces_no_kept_checkpoint(self, tmp_path):
         one = saver(tmp_path, keep=2)
         for global_t in (10, 20):
             one.save(checkpoint(global_t))
@@ -43,7 +43,7 @@ class TestOneThatIsSavedUntilTheNext:
         one.save_until_next(checkpoint(6))
         assert steps(tmp_path) == [5, 6]
 
-    def test_of_the_step_of_one_that_is_kept_it_is_kept(self, tmp_path):
+    def test_at_the_step_of_a_kept_checkpoint_it_is_kept(self, tmp_path):
         one = saver(tmp_path)
         one.save(checkpoint(5, value=7.0))
         one.save_until_next(checkpoint(5))
@@ -53,7 +53,7 @@ class TestOneThatIsSavedUntilTheNext:
         assert restored_step(tmp_path) == 5
 
     @pytest.mark.parametrize("kind", ["save", "save_until_next"])
-    def test_one_that_a_killed_process_has_left_pushes_no_other_out(self, tmp_path, kind):
+    def test_a_checkpoint_that_a_killed_process_has_left_pushes_no_other_out(self, tmp_path, kind):
         first = saver(tmp_path, keep=2)
         for global_t in (1, 2):
             first.save(checkpoint(global_t))

@@ -53,7 +53,7 @@ def test_restored_tensors_can_be_trained_on(tmp_path):
     assert found.tensors["w"][0, 0] == 8
 
 
-def test_the_manifest_says_what_the_checkpoint_is(tmp_path):
+def test_the_manifest_describes_the_checkpoint(tmp_path):
     saver(tmp_path).save(checkpoint(7))
     manifest = json.loads((tmp_path / "cp-7.json").read_text())
     assert set(manifest) == {

@@ -46,14 +46,14 @@ def test_an_evaluation_that_ends_late_counts_at_the_next_save(tmp_path):
     assert score_of(tmp_path, 15) is None
 
 
-def test_what_ends_after_the_last_save_is_written_at_the_end(tmp_path):
+def test_episodes_that_end_after_the_last_save_are_written_at_the_end(tmp_path):
     one = scored(tmp_path, {5: 1.0})
     one.scores.add(10, 2.0)
     one.close()
     assert score_of(tmp_path, 5)["score"] == 1.5
 
 
-def test_a_restart_goes_on_with_the_score_of_what_it_restores(tmp_path):
+def test_a_restart_goes_on_with_the_score_of_the_restored_checkpoint(tmp_path):
     scored(tmp_path, {5: 1.0})
     again = saver(tmp_path)
     again.restore_latest()
@@ -90,7 +90,7 @@ def test_a_better_one_takes_the_place_of_the_best(tmp_path):
     assert steps(tmp_path) == [3, 4]
 
 
-def test_a_restart_knows_what_is_best(tmp_path):
+def test_a_restart_knows_the_best_checkpoint(tmp_path):
     scored(tmp_path, {1: 9.0, 2: 1.0}, keep=1)
     again = saver(tmp_path, keep=1, keep_best=1)
     again.restore_latest()
@@ -101,7 +101,7 @@ def test_a_restart_knows_what_is_best(tmp_path):
 @pytest.mark.parametrize(
     ("restore", "step"), [("latest", 4), ("latest-1", 3), ("latest-3", 1), ("best", 2), ("3", 3)]
 )
-def test_what_is_restored_can_be_chosen(tmp_path, restore, step):
+def test_the_restored_checkpoint_can_be_chosen(tmp_path, restore, step):
     scored(tmp_path, {1: 8.0, 2: 9.0, 3: 1.0, 4: 2.0})
     found = saver(tmp_path, restore=restore).restore_latest()
     assert found is not None
@@ -116,7 +116,7 @@ def test_what_is_restored_can_be_chosen(tmp_path, restore, step):
         ("best", "is known to be best"),
     ],
 )
-def test_what_is_not_there_is_refused_in_words(tmp_path, restore, reason):
+def test_a_missing_choice_is_refused_in_words(tmp_path, restore, reason):
     scored(tmp_path, {1: None, 2: None, 3: None, 4: None})
     with pytest.raises(ConfigurationError, match=reason):
         saver(tmp_path, restore=restore).restore_latest()
@@ -128,7 +128,7 @@ def test_an_empty_place_has_nothing_to_choose_from_but_for_a_step(tmp_path):
         saver(tmp_path, restore="5").restore_latest()
 
 
-def test_a_chosen_one_that_is_damaged_does_not_start_the_training_anew(tmp_path):
+def test_a_damaged_chosen_checkpoint_does_not_start_the_training_anew(tmp_path):
     scored(tmp_path, {1: 8.0, 2: 9.0})
     (tmp_path / "cp-2.json").write_text("garbage")
     assert saver(tmp_path, restore="best").restore_latest().global_t == 1
@@ -136,7 +136,7 @@ def test_a_chosen_one_that_is_damaged_does_not_start_the_training_anew(tmp_path)
         saver(tmp_path, restore="2").restore_latest()
 
 
-def test_what_was_saved_after_the_chosen_one_is_set_aside_by_the_next_save(tmp_path):
+def test_checkpoints_after_the_chosen_one_are_set_aside_by_the_next_save(tmp_path):
     scored(tmp_path, {1: 8.0, 2: 9.0, 3: 1.0, 4: 2.0})
     again = saver(tmp_path, restore="best")
     again.restore_latest()
@@ -150,14 +150,14 @@ def test_what_was_saved_after_the_chosen_one_is_set_aside_by_the_next_save(tmp_p
     assert saver(tmp_path).restore_latest().tensors["w"][0, 0] == 0.5
 
 
-def test_a_score_file_that_is_none_is_ignored_with_a_warning(tmp_path, caplog):
+def test_a_damaged_score_file_is_ignored_with_a_warning(tmp_path, caplog):
     scored(tmp_path, {1: 8.0, 2: 9.0})
     (tmp_path / "cp-2.score.json").write_text('{"score": NaN}')
     assert saver(tmp_path, restore="best").restore_latest().global_t == 1
     assert "cp-2.score.json" in caplog.text
 
 
-def test_while_nothing_is_learnt_after_it_what_was_saved_later_stays(tmp_path):
+def test_while_nothing_is_learnt_after_it_later_checkpoints_stay(tmp_path):
     scored(tmp_path, {1: 8.0, 2: 9.0, 3: 1.0})
     again = saver(tmp_path, restore="best")
     again.save(again.restore_latest())

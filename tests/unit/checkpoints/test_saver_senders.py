@@ -37,7 +37,7 @@ def _training(tmp_path):
 
 
 @pytest.mark.parametrize("kind", ["save", "save_until_next"])
-def test_those_that_were_counted_until_then_come_back_with_it(training, tmp_path, kind):
+def test_counts_up_to_a_checkpoint_come_back_with_it(training, tmp_path, kind):
     training.count(100)
     with training.senders.recording():
         training.senders.count(9, 1, 1, lambda _: 101)
@@ -47,7 +47,7 @@ def test_those_that_were_counted_until_then_come_back_with_it(training, tmp_path
     assert list(again.known().items()) == list(TOTALS.items())
 
 
-def test_one_that_was_saved_without_a_recording_says_nothing(training, tmp_path):
+def test_a_checkpoint_without_a_recording_has_no_counts(training, tmp_path):
     training.count(100)
     training.saver.save(checkpoint(100))
     again = Training(tmp_path)
@@ -55,7 +55,7 @@ def test_one_that_was_saved_without_a_recording_says_nothing(training, tmp_path)
     assert again.known() == {}
 
 
-def test_one_of_before_loads_and_says_nothing(tmp_path):
+def test_an_older_checkpoint_loads_and_has_no_counts(tmp_path):
     saver(tmp_path).save(checkpoint(100))
     path = tmp_path / "cp-100.json"
     content = json.loads(path.read_text())
@@ -66,7 +66,7 @@ def test_one_of_before_loads_and_says_nothing(tmp_path):
     assert again.known() == {}
 
 
-def test_what_an_older_one_says_takes_the_place_of_what_a_damaged_one_has_said(training, tmp_path):
+def test_the_counts_of_an_older_checkpoint_replace_those_of_a_damaged_one(training, tmp_path):
     for step, senders in ((90, training.senders.recording()), (100, nullcontext())):
         training.count(step)
         with senders:

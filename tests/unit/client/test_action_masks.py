@@ -93,7 +93,7 @@ def test_many_environments_do_so_too(server, mode, kind):
     assert in_rows(next(each.finals for each in server.steps if len(each.finals))) == [(3, 1, 1)]
 
 
-def test_without_a_mask_in_the_configuration_states_are_what_they_were(server):
+def test_without_a_mask_in_the_configuration_states_stay_the_same(server):
     alone(server, Masked())
     assert server.steps[0].observations.tolist() == [[1]]
     together(server, Masked(), Masked())
@@ -130,7 +130,7 @@ class Late(Masked):
         return super().reset()[0], {}
 
 
-def test_masks_that_come_after_the_first_state_are_sent_and_are_missed_where_there_is_none(server):
+def test_masks_that_come_after_the_first_state_are_sent_and_a_missing_one_is_an_error(server):
     """A server refuses the first state already, which lacks one."""
     alone(asks_for(server), Late())
     assert in_rows(server.steps[1].observations) == [(2, 0, 1)]

@@ -48,7 +48,7 @@ def events_of(task, index=0, **shared):
     return events, shared.steps.value
 
 
-def test_what_happens_is_reported_in_its_order_and_the_result_last():
+def test_events_are_reported_in_their_order_and_the_result_last():
     summary = EpisodeSummary(1.5, 10, 0.25)
 
     def task(index, report):
@@ -81,7 +81,7 @@ def test_any_other_error_is_named_and_its_traceback_printed(capsys):
     assert "Traceback" in capsys.readouterr().err
 
 
-def test_an_environment_that_is_made_again_is_reported_and_one_that_fails_too_often():
+def test_restarts_and_losses_of_environments_are_reported():
     def task(index, report):
         report.on_restart("environment 3 failed")
         raise FailedTooOften("again and again")
@@ -93,7 +93,7 @@ def test_an_environment_that_is_made_again_is_reported_and_one_that_fails_too_of
     ]
 
 
-def test_a_process_that_was_started_again_knows_how_often_and_what_was_played():
+def test_a_process_that_was_started_again_knows_its_restarts_and_its_episodes_before():
     def task(index, report):
         return RunResult(RunOutcome.FINISHED, f"{report.restarts} {report.episodes_before}")
 

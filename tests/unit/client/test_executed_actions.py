@@ -83,7 +83,7 @@ def test_many_environments_report_theirs_together(server):
     ]
 
 
-def test_a_server_that_is_older_gets_none_and_is_named(start_recording_server):
+def test_an_older_server_gets_no_executed_actions_and_is_named(start_recording_server):
     server = start_recording_server(greet=older)
     with Client(server.url) as client, VectorClient(server.url, 2) as many:
         client.init(STATE)
@@ -111,7 +111,9 @@ def test_a_server_that_is_older_gets_none_and_is_named(start_recording_server):
         ([0.0, np.nan], ValueError, r"the executed action\[1\] is nan, it must be finite"),
     ],
 )
-def test_what_is_no_action_is_not_sent(start_server, server, protocol, action, error, reason):
+def test_an_invalid_executed_action_is_not_sent(
+    start_server, server, protocol, action, error, reason
+):
     url = server.url if protocol == 2 else start_server().url
     with Client(url, protocol=protocol) as client:
         client.init([1, 2])
@@ -151,7 +153,7 @@ class Overruled(gymnasium.Env):
         return STATE, 0.0, *ended, {"executed_action": executed}
 
 
-def test_a_runner_reports_what_the_info_says_if_it_is_another_action(server):
+def test_a_runner_reports_the_executed_action_of_the_info_if_it_differs(server):
     with Client(server.url) as client:
         GymnasiumRunner(Overruled(), client).run(episodes=1)
         GymnasiumRunner(Overruled(2, "truncated"), client).run(episodes=1)
@@ -264,7 +266,7 @@ class TestActionsAreReadAsTheServerCounts:
         ],
         ids=["nested", "numbers by name", "numbers", "choices"],
     )
-    def test_those_of_many_environments_are_those_of_each(self, space, sent):
+    def test_executed_actions_of_many_environments_equal_those_of_each(self, space, sent):
         """As Gymnasium gathers them. One reports none, and one just what it was given."""
         space.seed(1)
         made = [space.sample() for _ in range(4)]

@@ -131,7 +131,7 @@ class TestNestedActions:
         }  # fmt: skip
         assert CHOICES.contains(action)
 
-    def test_those_of_many_environments_are_arrays_in_dicts_and_tuples(self) -> None:
+    def test_actions_of_many_environments_are_arrays_in_dicts_and_tuples(self) -> None:
         numbers, inner = vector_action_decoder(CHOICES)(np.int64([[2, 1, 0, 3], [0, 0, 1, 1]]))
         assert numbers.tolist() == [7, 5]
         assert inner["flags"].tolist() == [[1, 0], [0, 1]]
@@ -171,7 +171,7 @@ class TestActionsOfManyEnvironments:
     @pytest.mark.parametrize(
         "action", [np.int64([0, 3]), np.int64([-1, 0]), np.float32([1, 1]), np.int64([[0], [1]])]
     )
-    def test_one_outside_of_a_discrete_space_is_refused(self, action: Any) -> None:
+    def test_an_action_of_many_outside_of_a_discrete_space_is_refused(self, action: Any) -> None:
         with pytest.raises(UnusableAction, match=r"from 0 to 2|the actions 0 to 2"):
             vector_action_decoder(spaces.Discrete(3))(action)
 

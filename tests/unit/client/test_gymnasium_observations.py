@@ -82,7 +82,7 @@ NESTED = spaces.Dict(
 NAMES = ["arm/angles", "arm/joint", "camera", "legs/0", "legs/1"]
 
 
-def test_what_lies_in_a_dict_or_a_tuple_is_sent_by_name() -> None:
+def test_the_parts_of_a_dict_or_a_tuple_are_sent_by_name() -> None:
     encoded = state_encoder(NESTED)(NESTED.sample())
     assert sorted(encoded) == NAMES
     assert {name: array.shape for name, array in encoded.items()} == {
@@ -91,7 +91,7 @@ def test_what_lies_in_a_dict_or_a_tuple_is_sent_by_name() -> None:
     assert encoded["camera"].dtype == np.uint8
 
 
-def test_the_hello_says_what_is_sent_by_name() -> None:
+def test_the_hello_announces_the_spaces_by_name() -> None:
     announced = observation_space_as_json(NESTED)
     assert announced["type"] == "Dict"
     assert sorted(announced["spaces"]) == NAMES

@@ -68,12 +68,12 @@ def test_a_client_of_any_thread_is_in_that_process():
         assert pool.submit(is_in_one_process).result()
 
 
-def test_one_that_was_asked_for_is_no_reason_to_warn(server, caplog):
+def test_no_warning_where_one_environment_was_asked_for(server, caplog):
     assert play(server.url, "--episodes", "2") == 0
     assert warnings(caplog) == []
 
 
-def test_an_evaluation_shows_what_its_episodes_came_to(start_recording_server, capsys):
+def test_an_evaluation_shows_the_returns_of_its_episodes(start_recording_server, capsys):
     welcome = binary.encode_welcome(Welcome(evaluate=Evaluation.DETERMINISTIC))
     server = start_recording_server(greet=lambda number: welcome)
     assert play(server.url, "--episodes", "3", "--evaluate") == 0
@@ -90,7 +90,7 @@ def test_environments_of_gymnasium_share_a_connection(server, caplog):
     assert warnings(caplog) == []
 
 
-def test_those_that_cannot_share_one_are_one(server, caplog):
+def test_environments_that_cannot_share_a_connection_are_one(server, caplog):
     options = parse_options([*GYMNASIUM, server.url])
     assert run_command(options, GymnasiumFactory("CartPole-v1", {}).__call__) == 0
     assert [hello.environments for hello in server.hellos] == [1]

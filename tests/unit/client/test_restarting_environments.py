@@ -115,7 +115,9 @@ FAULTS = {
 
 
 @pytest.mark.parametrize("fault", FAULTS)
-def test_the_episode_of_one_that_fails_is_given_up_and_the_others_play_on(server, capsys, fault):
+def test_the_episode_of_a_failed_environment_is_given_up_and_the_others_play_on(
+    server, capsys, fault
+):
     fails, why = FAULTS[fault]
     notes, faulty = Notes(), Corridor(fails)
     environments = environments_of(
@@ -135,7 +137,7 @@ def test_the_episode_of_one_that_fails_is_given_up_and_the_others_play_on(server
     assert [(each.name, each.y) for each in server.metrics] == [("environment restarts", 1.0)]
 
 
-def test_one_that_is_made_again_gets_another_seed():
+def test_an_environment_that_is_made_again_gets_another_seed():
     again = Corridor()
     environments = environments_of(lambda clock: Corridor(), one_after_the_other(
         Corridor(raises(ValueError("x"))), again
@@ -148,7 +150,7 @@ def test_one_that_is_made_again_gets_another_seed():
     assert again.seeds == [101]
 
 
-def test_one_that_cannot_start_its_next_episode_has_ended_the_one_before(server):
+def test_an_environment_that_cannot_start_its_next_episode_has_ended_the_one_before(server):
     def cannot_start(clock):
         environment = Corridor(clock=clock)
         resets = iter([(np.float32([0]), {})])
@@ -162,7 +164,7 @@ def test_one_that_cannot_start_its_next_episode_has_ended_the_one_before(server)
     assert flags[4:6] == [[TERMINATED], [START]]
 
 
-def test_what_fails_again_and_again_ends_the_run_with_its_error(server):
+def test_an_environment_that_fails_again_and_again_ends_the_run_with_its_error(server):
     environments = environments_of(lambda clock: Corridor(raises(ValueError("no memory"))))
     with VectorClient(server.url, 1) as client, pytest.raises(FailedTooOften) as failed:
         VectorRunner(environments, client).run()
@@ -172,7 +174,9 @@ def test_what_fails_again_and_again_ends_the_run_with_its_error(server):
     )
 
 
-def test_one_of_several_that_fails_again_and_again_is_lost_and_the_others_play_on(server, caplog):
+def test_an_environment_of_several_that_fails_again_and_again_is_lost_and_the_others_play_on(
+    server, caplog
+):
     notes, clock = Notes(), Clock()
     environments = environments_of(
         lambda _: Corridor(raises(ValueError("no memory")), at=2),
@@ -197,7 +201,7 @@ def test_one_of_several_that_fails_again_and_again_is_lost_and_the_others_play_o
     assert notes.returns == [(10.0, 4)] * 40
 
 
-def test_the_last_one_that_is_lost_ends_the_run_with_its_error(server):
+def test_the_last_lost_environment_ends_the_run_with_its_error(server):
     environments = environments_of(
         *[lambda _, at=at: Corridor(raises(ValueError(f"after {at}")), at=at) for at in (2, 3)]
     )
@@ -205,7 +209,7 @@ def test_the_last_one_that_is_lost_ends_the_run_with_its_error(server):
         VectorRunner(environments, client).run()
 
 
-def test_what_fails_before_its_first_step_is_raised_at_once():
+def test_a_failure_before_the_first_step_is_raised_at_once():
     environments = environments_of(lambda clock: Corridor(raises(ValueError("no key")), at=1))
     environments.reset()
     with pytest.raises(ValueError, match="no key"):

@@ -80,7 +80,7 @@ def seen_in_the_first_environment(steps: list[Steps]):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_one_on_a_connection_ends_where_it_was_cut_off(server, kind):
+def test_an_environment_on_its_own_connection_ends_where_it_was_cut_off(server, kind):
     with Client(server.url) as client:
         GymnasiumRunner(Reused(kind), client).run(episodes=2)
     assert seen_in_the_first_environment(server.steps) == ([START, 1, 2, 3, 4] * 2, [5, 5])
@@ -256,7 +256,7 @@ class Tensor:
 
 
 @pytest.mark.parametrize("kind", [Tensor, type("Opaque", (), {"__init__": lambda self, _: None})])
-def test_tensors_of_another_library_are_refused_with_what_converts_them(server, kind):
+def test_tensors_of_another_library_are_refused_with_the_name_of_a_converter(server, kind):
     with pytest.raises(ConfigurationError, match=f"{kind.__name__}, and not numpy's.*Conversion"):
         played(Batched({}, kind), server, episodes=1)
     assert not server.steps
@@ -358,7 +358,7 @@ def test_any_other_reward_is_refused_by_name_in_both_kinds_of_runners(server, re
         ([[1.0], [2.0, 3.0]], r"the observation\[1\] has the shape \[2\]"),
     ],
 )
-def test_what_cannot_be_sent_is_refused_by_name_in_both_kinds_of_runners(
+def test_unsendable_observations_are_refused_by_name_in_both_kinds_of_runners(
     server, observation, message
 ):
     alone, together = both_kinds_of_runners(server, lambda: Odd(observation))

@@ -84,7 +84,7 @@ def test_a_truncated_episode_tells_its_last_state_and_counts_its_rewards(start_s
     ]
 
 
-def test_an_episode_that_starts_anew_counts_none_of_the_rewards_before(start_server) -> None:
+def test_an_episode_that_starts_anew_does_not_count_earlier_rewards(start_server) -> None:
     server = start_server()
     with Client(server.url) as client:
         client.init(0)
@@ -176,7 +176,7 @@ def test_a_silent_server_is_a_failure_after_the_timeout(start_server, silence) -
         client.init(0)
 
 
-def test_what_cannot_be_sent_is_the_callers_error_and_keeps_the_connection(start_server) -> None:
+def test_an_unsendable_state_is_the_callers_error_and_keeps_the_connection(start_server) -> None:
     server = start_server()
     with Client(server.url) as client:
         client.init(0)

@@ -61,7 +61,7 @@ def test_a_file_that_cannot_be_written_is_named(tmp_path: Path):
         HealthFile(tmp_path / "no" / "health")
 
 
-def test_one_that_cannot_be_touched_any_more_is_a_warning_and_no_end(
+def test_a_file_that_cannot_be_touched_any_more_is_a_warning_and_no_end(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ):
     now = iter(range(100))

@@ -97,7 +97,7 @@ def test_how_to_evaluate(given: tuple[str, ...], evaluation: Evaluation | None) 
     assert parse_options([*given, *REQUIRED]).evaluate is evaluation
 
 
-def test_what_is_recorded_is_rendered_as_pictures() -> None:
+def test_recorded_episodes_are_rendered_as_pictures() -> None:
     options = parse_options([*REQUIRED, "--record-video", "here", "--max-videos", "3"])
     assert options.video == VideoOptions(Path("here"), every=10, most=3)
     assert options.env_kwargs == {"render_mode": "rgb_array"}

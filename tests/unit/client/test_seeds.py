@@ -54,7 +54,7 @@ def test_an_environment_that_is_made_again_or_evaluates_has_a_seed_of_its_own():
     assert len({training.of(0), training.of(0, restarts=1), evaluating.of(0)}) == 3
 
 
-def test_without_a_seed_there_are_none():
+def test_without_a_seed_environments_have_no_seeds():
     assert EnvironmentSeeds(None).of(0) is None
 
 

@@ -208,7 +208,7 @@ class TestOneEnvironment:
         assert said == 1
 
     @pytest.mark.parametrize(("state", "message"), NO_STATES)
-    def test_what_is_no_array_of_numbers_is_refused_before_it_is_sent(self, server, state, message):
+    def test_a_state_that_is_not_numeric_is_refused_before_it_is_sent(self, server, state, message):
         with Client(server.url, reconnect=Backoff()) as client:
             with pytest.raises(TypeError, match=message):
                 client.init(state)
@@ -240,7 +240,7 @@ class TestOneEnvironment:
         "state",
         [np.ma.array([3, 4], mask=False), Elsewhere([3, 4]), np.array([3, 4], np.longdouble)],
     )
-    def test_what_numpy_can_read_means_the_same(self, server, state):
+    def test_a_state_that_numpy_can_read_is_sent_as_an_array(self, server, state):
         with Client(server.url) as client:
             client.init(state)
         assert server.steps[0].observations.tolist() == [[3, 4]]

@@ -110,7 +110,7 @@ class TestInMemory:
         assert memory.opened[0].fileno() == -1
 
 
-def test_what_a_transport_cannot_open_is_a_failure():
+def test_a_connection_that_a_transport_cannot_open_is_a_failure():
     class Broken:
         def connect(self, address, timeout_s):
             raise OSError("no certificate")

@@ -9,7 +9,7 @@ from relaax.protocol.binary import ErrorCode
 from relaax.steps import FINAL, START, TERMINATED, TRUNCATED, Steps
 
 
-def test_the_hello_tells_what_the_connection_carries(server):
+def test_the_hello_describes_the_connections_environments(server):
     space = {"type": "Box", "dtype": "float32", "shape": [1]}
     with VectorClient(server.url, 3, environment="Corridor", action_space=None) as client:
         client.init(np.zeros((3, 1), np.float32))
@@ -48,7 +48,7 @@ def test_episodes_that_ended_start_again_in_the_same_message(server):
     assert server.told[1] == (ends, [1, 1, 1], [0, 0, 0], [7])
 
 
-def test_those_that_are_ready_go_ahead(server):
+def test_environments_that_are_ready_go_ahead(server):
     with VectorClient(server.url, 3) as client:
         client.init(np.zeros((3, 1), np.float32))
         ready = Steps(
@@ -66,7 +66,7 @@ def test_the_servers_reason_is_in_the_failure(server):
         assert refused.value.code == ErrorCode.MISMATCH
 
 
-def test_an_old_server_is_named_as_such(start_server):
+def test_the_error_names_an_old_server(start_server):
     with (
         VectorClient(start_server().url, 2) as client,
         pytest.raises(Failure, match="too old for many environments"),

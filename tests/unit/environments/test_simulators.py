@@ -71,7 +71,7 @@ class TestAtari:
         }  # fmt: skip
         assert len(np.unique(state)) > 3
 
-    def test_all_actions_or_those_that_the_game_knows(self, atari: ModuleType):
+    def test_all_actions_or_the_games_own(self, atari: ModuleType):
         assert self.game(atari).action_space == {"type": "Discrete", "n": 18}
         pong = self.game(atari, "pong", minimal=True)
         assert pong.action_space == {"type": "Discrete", "n": 6}
@@ -136,14 +136,14 @@ class TestDoom:
     def test_an_action_presses_nothing_or_one_button(self, game: Simulator):
         assert game.action_space == {"type": "Discrete", "n": 4}
 
-    def test_who_does_nothing_runs_out_of_time(self, game: Simulator):
+    def test_a_player_that_does_nothing_runs_out_of_time(self, game: Simulator):
         steps = play(game, 0)
         assert steps[-1].is_truncated
         assert not steps[-1].is_terminated
         assert sum(step.reward for step in steps) == -300
         assert steps[-1].state is steps[-2].state
 
-    def test_who_shoots_in_all_places_kills(self, game: Simulator):
+    def test_a_player_that_shoots_in_all_places_kills(self, game: Simulator):
         for _ in range(20):
             game.restart()
             for action in (3, *[1, 1, 3] * 12, *[2, 2, 3] * 24):

@@ -14,7 +14,7 @@ print(sorted(set(sys.modules) - before))
 """
 
 
-def test_what_a_channel_needs_is_imported_before_a_worker_is_forked():
+def test_the_modules_of_a_channel_are_imported_before_a_worker_is_forked():
     """Each worker would import it again, which takes longer than opening the channel."""
     found = subprocess.run(
         [sys.executable, "-c", PROGRAM], capture_output=True, text=True, check=True, timeout=60

@@ -100,7 +100,7 @@ def _channel(port):
         yield channel
 
 
-def test_all_kinds_of_methods_answer_those_that_show_a_token(port, channel):
+def test_all_kinds_of_methods_answer_callers_with_a_token(port, channel):
     assert port.ask(channel, TOKEN) is grpc.StatusCode.OK
     metadata = shown(TOKEN)
     names = reflection_pb2.ServerReflectionRequest(list_services="")
@@ -119,7 +119,7 @@ def test_all_kinds_of_methods_answer_those_that_show_a_token(port, channel):
     assert port.ask(channel, TOKEN, "Elsewhere") is grpc.StatusCode.UNIMPLEMENTED
 
 
-def test_those_that_watch_hold_no_thread(port, channel):
+def test_watching_callers_hold_no_thread(port, channel):
     """The server has four."""
     stub = health_pb2_grpc.HealthStub(channel)
     watched = [
@@ -172,7 +172,7 @@ def test_a_right_token_is_accepted_however_many_wrong_ones_its_address_has_shown
     assert port.refusals.totals() == {"gRPC": 50}
 
 
-def test_connections_are_counted_that_begin_and_those_that_show_a_right_token(tokens, tmp_path):
+def test_begun_connections_and_connections_with_a_right_token_are_counted(tokens, tmp_path):
     folder = SecretsFolder(tmp_path / "secrets")
     folder.sign(["127.0.0.1"], days=1, days_of_authority=1)
     names = ("server.crt", "server.key", "ca.crt")

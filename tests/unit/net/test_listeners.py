@@ -6,7 +6,7 @@ from relaax.algorithm_base import Phase
 from relaax.parameters.service import LATELY_S, Listeners
 
 
-def test_all_who_asked_lately_have_to_hear_of_the_end():
+def test_all_recent_callers_must_hear_of_the_end():
     listeners = Listeners(Clock(0.0))
     assert listeners.all_know(Phase.CLOSING)  # nobody is there
     for caller in ("a", "b"):
@@ -17,7 +17,7 @@ def test_all_who_asked_lately_have_to_hear_of_the_end():
     assert listeners.all_know(Phase.CLOSING)
 
 
-def test_who_has_not_asked_for_a_while_is_not_waited_for():
+def test_silent_callers_are_not_waited_for():
     clock = Clock(0.0)
     listeners = Listeners(clock)
     listeners.tell("gone", Phase.TRAINING)

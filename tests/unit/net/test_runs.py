@@ -23,15 +23,13 @@ def _address(monkeypatch):
 
 
 @pytest.mark.parametrize("run", ["cartpole-2", ""])
-def test_those_of_the_same_training_or_of_none_that_is_known_are_answered(
-    address, monkeypatch, run
-):
+def test_callers_of_the_same_or_of_an_unknown_training_are_answered(address, monkeypatch, run):
     monkeypatch.setenv("RELAAX_RUN", run)
     with closing(Bridge(address)) as bridge:
         assert bridge.add(3) == 3
 
 
-def test_those_of_another_training_are_refused_with_both_names(address, monkeypatch):
+def test_callers_of_another_training_are_refused_with_both_names(address, monkeypatch):
     monkeypatch.setenv("RELAAX_RUN", "Größe 1")
     names = "the caller belongs to the training Größe 1, and this server to the training cartpole-2"
     with closing(Bridge(address)) as bridge, pytest.raises(BridgeError, match=names):

@@ -14,7 +14,7 @@ def test_environments_of_several_servers_get_different_places():
     assert places.of(ONE, [0, 1, 2, 3]) == [0, 1, 2, 3]
 
 
-def test_the_place_of_one_that_has_gone_is_that_of_the_next():
+def test_the_next_environment_gets_the_place_of_a_departed_one():
     places = Places()
     places.of(ONE, [0, 1, 2])
     places.of(OTHER, [0])

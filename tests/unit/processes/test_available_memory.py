@@ -63,7 +63,9 @@ class TestEitherVersion:
         machine.group("/box", files, 300 * MIB, 100 * MIB)
         assert machine.left() == 200 * MIB
 
-    def test_what_the_kernel_takes_back_is_left(self, machine, cgroup, kind, options, files):
+    def test_memory_that_the_kernel_takes_back_is_available(
+        self, machine, cgroup, kind, options, files
+    ):
         machine.says(cgroup, machine.mount(kind, options=options))
         machine.group("/box", files, 300 * MIB, 290 * MIB, inactive=50 * MIB)
         assert machine.left() == 60 * MIB
@@ -110,7 +112,7 @@ def test_a_container_that_sees_its_own_group_as_the_root(machine):
     assert machine.left() == 200 * MIB
 
 
-def test_a_group_with_a_longer_name_is_none_within_it(machine):
+def test_a_group_with_a_longer_name_is_not_within_it(machine):
     machine.says("0::/box-2\n", machine.mount("cgroup2", root="/box"))
     machine.group("/-2", V2_FILES, 300 * MIB, 100 * MIB)
     machine.group("/box-2", V2_FILES, 700 * MIB, 100 * MIB)

@@ -74,13 +74,13 @@ def test_a_container_that_sees_its_own_cgroup_as_the_root(machine):
     assert machine.cores() == 5
 
 
-def test_without_cgroups_what_the_process_is_bound_to_counts(machine, tmp_path):
+def test_without_cgroups_the_cores_that_the_process_is_bound_to_count(machine, tmp_path):
     assert usable_cores(tmp_path / "nowhere") == 8
     machine.says("0::/box\n", "cgroup2")
     assert machine.cores() == 8
 
 
-def test_a_real_process_is_bound_to_what_it_says():
+def test_the_cores_of_a_real_process():
     one = {min(os.sched_getaffinity(0))}
     found = subprocess.run(
         [sys.executable, "-c", "from relaax.processes.cores import usable_cores as n; print(n())"],

@@ -84,7 +84,7 @@ def test_the_code_reads_and_writes_the_bytes(who: str, text: str, frame: bytes) 
         assert replies(payload) == payload
 
 
-def test_the_array_of_the_page_is_what_the_page_says() -> None:
+def test_the_array_of_the_page_has_the_values_of_the_page() -> None:
     ((_, _, frame),) = ARRAY_EXAMPLES
     action = decode_action(frame[4:])
     assert action.dtype == np.float32

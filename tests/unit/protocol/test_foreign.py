@@ -52,7 +52,7 @@ def test_tls_is_known_by_six_bytes(first: bytes) -> None:
 
 
 @pytest.mark.parametrize("first", [b"", b"\0", b"\xff" * 9, b"get /", b"USER anonymous"])
-def test_what_is_not_known_has_no_name(first: bytes) -> None:
+def test_an_unknown_protocol_has_no_name(first: bytes) -> None:
     assert foreign_protocol(first) is None
 
 

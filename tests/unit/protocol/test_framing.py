@@ -241,7 +241,7 @@ def test_a_whole_frame_that_is_not_looked_at_is_never_overdue(pair) -> None:
     assert connection.receive_now() == b"b"
 
 
-def test_without_waiting_what_the_peer_does_not_take_is_kept_and_flushed(pair) -> None:
+def test_without_waiting_bytes_that_the_peer_does_not_take_are_kept_and_flushed(pair) -> None:
     connection, peer = pair
     payload = bytes(range(256)) * 8 * 1024
     connection.send_now(payload)
@@ -284,7 +284,7 @@ def test_a_whole_frame_that_waits_to_be_taken_is_not_overdue(pair) -> None:
     assert connection.receive_now() == b"bc"
 
 
-def test_a_waiting_receive_goes_on_where_one_that_did_not_wait_stopped(pair) -> None:
+def test_a_waiting_receive_goes_on_where_a_receive_without_waiting_stopped(pair) -> None:
     connection, peer = pair
     peer.sendall(b"\x02\x00\x00\x00a")
     assert connection.receive_now() is None

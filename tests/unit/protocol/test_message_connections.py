@@ -117,7 +117,7 @@ def test_messages_that_came_together_are_all_found_by_polling(pair) -> None:
     assert messages_there(left) == []
 
 
-def test_what_was_sent_before_a_close_arrives_and_then_the_end(pair) -> None:
+def test_messages_sent_before_a_close_arrive_and_then_the_end(pair) -> None:
     left, right = pair
     right.send(b"a")
     right.close()
@@ -146,7 +146,7 @@ def test_sending_to_a_peer_that_has_closed_is_an_os_error(pair) -> None:
             send(b"a")
 
 
-def test_what_the_peer_does_not_take_is_kept_and_flushed(pair) -> None:
+def test_bytes_that_the_peer_does_not_take_are_kept_and_flushed(pair) -> None:
     left, right = pair
     sent = fill(left)
     left.send_now(b"z")

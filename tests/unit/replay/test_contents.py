@@ -122,7 +122,7 @@ def test_draws_find_the_same_items_with_the_same_probabilities(table):
             np.testing.assert_array_equal(one.columns[name], two.columns[name])
 
 
-def test_what_comes_next_makes_the_same_items_and_evicts_the_same():
+def test_later_steps_make_the_same_items_and_evict_the_same():
     replay = filled()
     again = made(replay.contents())
     for other in (replay, again):
@@ -228,7 +228,7 @@ def expired():
     return replay.contents()
 
 
-def test_a_writer_whose_lease_was_over_before_the_save_may_come_back_with_what_it_had_sent():
+def test_a_writer_whose_lease_was_over_before_the_save_may_come_back_with_steps_sent_before():
     again = made(expired())
     assert again.stats()["writers"] == 0
     assert append(again, 0, 5) == 5  # it has had no answer for the first three
@@ -273,7 +273,7 @@ def test_an_empty_replay_has_contents_too():
     assert slots(again) == {0: [(number, False) for number in range(5)]}
 
 
-def test_the_contents_are_not_changed_by_what_comes_later():
+def test_the_contents_are_not_changed_by_later_steps():
     replay = filled()
     contents = replay.contents()
     before = {name: array.copy() for name, array in contents.items()}

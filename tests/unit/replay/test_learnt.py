@@ -41,7 +41,7 @@ def test_an_environment_that_nothing_is_learnt_from_for_long_is_named_once_a_min
     assert learnt.complaint(LABELS) is None
 
 
-def test_while_nothing_is_learnt_at_all_none_is_named_and_those_that_left_are_forgotten():
+def test_while_nothing_is_learnt_no_environment_is_named_and_departed_ones_are_forgotten():
     learnt, now = counted()
     learnt.stored(0, 10)
     now[0] = 10 * LONG_S

@@ -53,7 +53,7 @@ def test_memoires_server_unpacks_nothing(memoire_url):
     require_no_gzip(memoire_url, "/relaax.compat.memoire.Memoire/Publish")
 
 
-def test_a_replay_server_takes_what_its_writers_send_and_no_more(url):
+def test_a_replay_server_takes_the_messages_of_its_writers_and_no_larger_ones(url):
     """The second one would be sent again and again, if it was taken for a table that is full."""
     with closing(ReplayStub(url)) as stub:
         stub.open("a", SCHEMA)
@@ -64,7 +64,7 @@ def test_a_replay_server_takes_what_its_writers_send_and_no_more(url):
             stub.append("a", [run], np.zeros(5 * 1024 * 1024, np.uint8), list(rows.values()))
 
 
-def test_memoires_server_takes_what_it_is_set_to(memoire_url):
+def test_memoires_server_takes_messages_up_to_its_setting(memoire_url):
     with closing(MemoireStub(memoire_url)) as stub:
         stub.publish("", bytes(1000 * 1024))
         with pytest.raises(BridgeError, match="larger than max"):

@@ -88,7 +88,7 @@ def test_fractions_that_make_no_batch_are_refused(fractions, reason):
         replay_of(fractions)
 
 
-def test_what_was_drawn_is_counted_for_each_table():
+def test_draws_are_counted_for_each_table():
     replay = replay_of()
     write(replay, 0, 50)
     replay.sample("mixed", 8, 0)

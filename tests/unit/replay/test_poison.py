@@ -74,7 +74,7 @@ def test_priorities_that_are_no_weights_are_refused(stub, caplog, poison):
 @pytest.mark.parametrize(
     "dtype", [",f4", "f4,f4", "(1000000000,)f4", "O", "V8", "<i7", "M8[s]", ""]
 )
-def test_a_column_that_is_none_of_numbers_is_refused(calls, caplog, dtype):
+def test_a_column_that_is_not_numeric_is_refused(calls, caplog, dtype):
     """numpy reads some of these as a program, which may be no program at all."""
     opening = replay_pb2.Opening(writer="b", columns=[replay_pb2.Column(name="a", dtype=dtype)])
     with pytest.raises(grpc.RpcError, match=r"is no type of numbers \(sent from 127\.0"):

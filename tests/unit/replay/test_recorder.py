@@ -31,7 +31,7 @@ def begin(made, slots, numbers, starts, version=0):
     return complete
 
 
-def test_a_step_is_handed_over_when_its_reward_and_what_follows_are_known():
+def test_a_step_is_handed_over_when_its_reward_and_the_next_state_are_known():
     made = recorder()
     assert begin(made, [0, 2], [1, 5], [True, True], version=7) is None
     made.reward(np.array([0, 2]), np.array([0.5, 1.5]), False)
@@ -88,7 +88,7 @@ def test_an_environment_that_goes_leaves_the_end_of_its_episode():
     assert begin(made, [0], [5], [True]) is None
 
 
-def test_growing_keeps_what_was_begun():
+def test_growing_keeps_begun_steps():
     made = recorder(1)
     begin(made, [0], [1], [True])
     made.grow(4)
@@ -123,7 +123,7 @@ def of_images(kind):
     return made
 
 
-def test_the_first_image_of_a_worker_becomes_what_other_workers_have_begun_to_store():
+def test_the_first_image_of_a_worker_takes_the_type_that_other_workers_store():
     np.testing.assert_allclose(of_images(np.float32).fitting(BYTES), FLOATS)
     assert of_images(np.uint8).fitting(BYTES) is BYTES
 

@@ -44,7 +44,7 @@ def test_the_oldest_leave_first(selector):
     assert case.replay.stats()["all/removed"] == 30
 
 
-def test_a_queue_loses_what_is_at_its_head():
+def test_a_queue_loses_the_items_at_its_head():
     case = Case("fifo", "fifo", max_items=4)
     case.append(11)
     drawn = case.replay.sample("all", 4, 0.0).columns["action"]
@@ -82,7 +82,7 @@ def test_where_rows_are_used_again_the_oldest_are_not_those_of_the_lowest_rows()
     assert numbers == list(range(numbers[0], 1399))
 
 
-def test_a_large_table_makes_more_room_at_once_but_keeps_what_draws_need():
+def test_a_large_table_makes_more_room_at_once_but_keeps_enough_items_for_draws():
     case = Case("fifo", "uniform", max_items=640)
     case.append(642)
     assert case.replay.table_sizes() == {"all": 630}
@@ -91,7 +91,7 @@ def test_a_large_table_makes_more_room_at_once_but_keeps_what_draws_need():
     assert case.replay.table_sizes() == {"all": 640}
 
 
-def test_what_has_left_is_not_drawn_after_a_restart_either():
+def test_removed_items_are_not_drawn_after_a_restart_either():
     case = Case("fifo", "uniform", max_items=20)
     case.append(51)
     contents, again = case.replay.contents(), Case("fifo", "uniform", max_items=20)

@@ -71,7 +71,7 @@ def test_steps_that_come_too_early_are_refused_with_the_number_that_must_come():
     assert case.stored() == list(range(5))
 
 
-def test_what_follows_a_gap_lies_apart_and_is_stored_once_too():
+def test_steps_after_a_gap_lie_apart_and_are_stored_once_too():
     case = Case()
     rows, flags = steps(0, 9, end=0)
     flags[[3, 7]] |= GAP
@@ -119,7 +119,7 @@ def test_steps_that_come_again_after_the_lease_are_stored_once():
     assert case.replay.stats()["writers"] == 1
 
 
-def test_an_episode_that_ended_with_the_lease_stays_so_and_what_follows_is_apart():
+def test_an_episode_that_ended_with_the_lease_stays_ended_and_later_steps_are_apart():
     case = Case(lease_s=-1.0)
     case.append(0, 3)
     case.replay.reclaim()

@@ -45,7 +45,7 @@ def files(directory):
     return sorted(path.name.split(".")[0] for path in directory.iterdir())
 
 
-def test_what_was_saved_last_is_restored_and_replaces_what_was_saved_before(tmp_path):
+def test_the_last_save_is_restored_and_replaces_earlier_ones(tmp_path):
     case = Case(tmp_path)
     case.write(0, 10)
     case.contents.save()
@@ -70,7 +70,7 @@ def test_nothing_is_saved_while_nothing_has_come(tmp_path):
     again.contents.save()
 
 
-def test_what_was_drawn_is_saved_though_nothing_has_come(tmp_path):
+def test_draws_are_saved_without_new_steps(tmp_path):
     case = Case(tmp_path)
     case.write(0, 10)
     case.contents.save()
@@ -98,7 +98,7 @@ def prioritize(case):
     ],
     ids=["priorities", "close", "reclaim", "evict", "duplicates"],
 )
-def test_what_changes_stored_steps_is_saved_though_nothing_has_come_or_was_drawn(tmp_path, change):
+def test_changes_of_stored_steps_are_saved_without_new_steps_and_draws(tmp_path, change):
     case = Case(tmp_path, selector="prioritized", lease=-1.0)
     case.write(0, 10)
     case.contents.save()
@@ -124,7 +124,7 @@ def test_where_nothing_was_evicted_and_no_lease_is_over_nothing_is_saved(tmp_pat
     case.contents.save()
 
 
-def test_saves_are_numbered_on_from_those_that_did_not_count_all_changes(tmp_path):
+def test_saves_are_numbered_on_from_older_ones_that_did_not_count_all_changes(tmp_path):
     case = Case(tmp_path)
     case.write(0, 10)
     case.replay.sample("all", 4, 0.0)
@@ -160,7 +160,7 @@ def test_a_cut_file_is_left_out_with_one_line(tmp_path, caplog):
         ),
     ],
 )
-def test_the_contents_of_another_replay_are_refused_with_what_differs(tmp_path, other, reason):
+def test_the_contents_of_another_replay_are_refused_with_the_differences(tmp_path, other, reason):
     case = Case(tmp_path)
     case.write(0, 10)
     case.contents.save()
@@ -199,7 +199,7 @@ def test_storing_goes_on_where_saving_fails(tmp_path, caplog):
         ("counts", "counts is "),
     ],
 )
-def test_what_no_replay_has_written_is_skipped_as_damaged_and_set_aside(
+def test_contents_that_no_replay_has_written_are_skipped_as_damaged_and_set_aside(
     tmp_path, caplog, spoilt, said
 ):
     """Whole by its manifest, which something else has written, too."""

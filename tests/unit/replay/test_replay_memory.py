@@ -31,7 +31,7 @@ def made(spec, left, **options):
     )
 
 
-def test_what_it_takes_is_said_beside_what_there_is(capsys):
+def test_the_needed_memory_is_printed_beside_the_available(capsys):
     spec = ReplaySpec(SCHEMA, 2000, SPEC.tables)
     assert len(made(spec, 2**30)) == 0
     said = "replay: 2,000 steps of 20 bytes take 1 MiB of memory; 1,024 MiB are available\n"
@@ -45,7 +45,7 @@ def test_what_it_takes_is_said_beside_what_there_is(capsys):
         ({"is_saved": True}, 2**28, "and their copies while they are saved, take 676 MiB"),
     ],
 )
-def test_one_that_does_not_fit_is_refused_with_both_values(options, left, reason):
+def test_a_replay_that_does_not_fit_is_refused_with_both_values(options, left, reason):
     with pytest.raises(ConfigurationError, match=f"replay_size: .*{reason}.*; lower it"):
         made(SPEC, left, **options)
 
@@ -72,7 +72,7 @@ def test_images_that_come_as_floats_are_refused_where_only_bytes_fit(capsys):
     assert "must be uint8" in replay.open_writer("x", floats)[0]
 
 
-def test_for_how_few_environments_there_is_room_is_said_and_none_is_refused(capsys):
+def test_room_for_few_environments_is_printed_and_room_for_no_environment_is_refused(capsys):
     made(ReplaySpec(SCHEMA, 40, {"all": TableSpec(Transitions(4))}), 2**30)
     assert "40 steps are learnt from of 8 environments that play at once" in capsys.readouterr().out
     with pytest.raises(ConfigurationError, match="replay_size: 4 steps are too few"):

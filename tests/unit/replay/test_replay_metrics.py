@@ -31,7 +31,7 @@ def _replay():
     return ReplaySpec(SCHEMA, 256, {"all": table}).make(np.random.default_rng(1), 60.0)
 
 
-def test_what_a_real_replay_does_in_two_seconds(replay):
+def test_the_metrics_of_two_seconds_of_a_real_replay(replay):
     case = Case(replay.stats())
     replay.open_writer("one", SCHEMA)
     replay.append("one", 0, 0, *steps(0, 50))
@@ -93,7 +93,7 @@ def test_a_replay_that_has_started_again_has_no_negative_rates(caplog):
     assert case.after(1.0, steps_stored=30)["replay/steps in per second"] == 10.0
 
 
-def test_a_live_line_says_what_there_is_and_how_fast_it_comes_and_goes(replay):
+def test_a_live_line_has_sizes_and_rates(replay):
     case = Case(replay.stats())
     replay.open_writer("one", SCHEMA)
     replay.append("one", 0, 0, *steps(0, 50))

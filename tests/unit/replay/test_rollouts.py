@@ -41,13 +41,13 @@ def test_rollouts_cross_the_ends_of_episodes_and_each_begins_where_the_one_befor
     assert written.drawn() == [[8, 9, 10, 11, 12]]
 
 
-def test_those_of_each_slot_are_its_own():
+def test_rollouts_of_each_slot_are_its_own():
     written = Written(Rollouts(2))
     written.write(0, 2, end=0).write(100, 4, end=0, slot=1).write(2, 1, start=False, end=0)
     assert written.drawn() == [[100, 101, 102], [0, 1, 2]]
 
 
-def test_a_row_begins_what_is_known_of_an_episode_and_is_no_step_where_it_was_cut_off():
+def test_the_first_known_row_of_an_episode_begins_it_and_a_cut_row_is_no_step():
     storage = filled(steps(0, 2), steps(2, 2, end=FINAL), steps(5, 3, start=False, end=0))
     found = read(Rollouts(7), storage, 0)
     assert found["action"][:, 0].tolist() == list(range(8))
@@ -104,7 +104,7 @@ class TestALimit:
         assert written.may_insert(1)
 
     @pytest.mark.parametrize("burn_in", [0, 3])
-    def test_what_was_drawn_may_be_drawn_no_more(self, burn_in):
+    def test_drawn_rollouts_are_not_drawn_again(self, burn_in):
         written = Written(Rollouts(4, burn_in), self.LIMITER).write(0, 9, end=0)
         assert not written.table.holds_back(2)
         written.table.draw(2)

@@ -231,7 +231,7 @@ def test_windows_of_several_servers_are_joined_beside_each_other(shards):
     assert sample.columns["observation"].shape == (3, 8, 2)
 
 
-def test_a_server_that_dies_is_left_out_and_what_it_held_is_counted(shards, caplog):
+def test_a_server_that_dies_is_left_out_and_its_steps_are_counted(shards, caplog):
     shards.write(0, 0, 20)
     shards.write(1, 1000, 10)
     shards.wait_for_items(20, 10)
@@ -246,7 +246,7 @@ def test_a_server_that_dies_is_left_out_and_what_it_held_is_counted(shards, capl
     assert (shards.numbers(16) < 1000).any()
 
 
-def test_a_server_that_was_restored_loses_what_was_not_saved(shards):
+def test_a_restored_server_loses_unsaved_steps(shards):
     shards.write(0, 0, 20)
     shards.write(1, 1000, 10)
     saved = shards.servers[0].replay.contents()
@@ -259,7 +259,7 @@ def test_a_server_that_was_restored_loses_what_was_not_saved(shards):
 
 
 @pytest.mark.parametrize("shards", [{"spec": spec_of(capacity=128)}], indirect=True)
-def test_what_a_full_server_has_lost_is_counted_though_it_is_full_again(shards):
+def test_the_loss_of_a_full_server_is_counted_though_it_is_full_again(shards):
     def write(episodes):
         for _ in range(episodes):
             shards.write(0, 0, 63, end=FINAL)  # a block of 64 steps, of which 63 are actions
@@ -296,7 +296,7 @@ def test_priorities_for_a_server_that_died_or_started_again_are_counted_as_gone(
     assert shards.sampler.update_priorities("all", keys, np.full(4, 7.0)) == 4
 
 
-def test_what_was_drawn_when_a_server_died_is_part_of_the_next_batch(shards):
+def test_items_drawn_before_a_server_died_are_part_of_the_next_batch(shards):
     shards.write(0, 0, 10)
     shards.write(1, 1000, 10)
     shards.wait_for_items(10, 10)

@@ -96,13 +96,13 @@ def go_on(replay):
     return replay.contents()
 
 
-def test_what_a_replay_has_saved_is_sound_and_so_is_what_goes_on_from_it(saved):
+def test_saved_contents_are_sound_and_so_are_those_of_a_restored_replay(saved):
     replay = made()
     replay.restore(saved)
     made().restore(go_on(replay))  # which refuses what is not sound
 
 
-def test_so_is_what_an_empty_one_has_saved():
+def test_contents_of_an_empty_replay_are_sound():
     replay = made()
     replay.restore(made().contents())
     assert len(replay) == 0
@@ -153,7 +153,7 @@ def test_a_column_that_is_not_known_is_named(saved):
         (-0.5, "finite, and at least 0"), (1.7e308, "less, or their sum is not finite"),
     ],
 )  # fmt: skip
-def test_a_priority_that_is_none_is_named(saved, value, rule):
+def test_an_impossible_priority_is_named(saved, value, rule):
     name = "table/prioritized/selector/priorities"
     for index in (0, 3):
         contents = spoilt(saved, name, put(slice(index, index + 2), value))
@@ -163,7 +163,7 @@ def test_a_priority_that_is_none_is_named(saved, value, rule):
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf, -1.0, 0.0])
-def test_a_largest_priority_that_is_none_is_named(saved, value):
+def test_an_impossible_largest_priority_is_named(saved, value):
     name = "table/prioritized/selector/largest"
     found = refusal(spoilt(saved, name, put(0, value)))
     assert found == f"{name} is {value} at place 0, and must be finite, and at least 1"

@@ -285,7 +285,7 @@ def test_no_more_segments_are_mapped_than_a_server_allows(segment, monkeypatch):
     assert with_room(segment.name) is None
 
 
-def test_a_client_that_names_what_is_not_there_is_sent_its_samples(client, monkeypatch):
+def test_a_client_that_names_a_missing_segment_is_sent_its_samples(client, monkeypatch):
     expected = client.sample()
     monkeypatch.setattr(os, "getpid", lambda: 2**22 + 1)  # as on another host
     for _ in range(3):

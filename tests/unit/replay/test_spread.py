@@ -138,7 +138,7 @@ def test_at_the_end_all_servers_have_one_deadline_together():
         server.stop()
 
 
-def test_each_count_of_dropped_steps_is_a_metric_of_the_actors_and_none_of_the_replay():
+def test_each_count_of_dropped_steps_is_a_metric_of_the_actors_and_not_of_the_replay():
     server, stored = Server(), StoredMetrics()
     server.stop()
     writer = writer_to([f"127.0.0.1:{server.port}"], SCHEMA, stored, drops=True)

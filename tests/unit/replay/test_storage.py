@@ -44,7 +44,7 @@ def test_the_oldest_steps_make_room_for_new_ones() -> None:
     assert storage.stored == 100
 
 
-def test_what_is_evicted_is_said_before() -> None:
+def test_an_eviction_is_announced_before() -> None:
     storage = Storage(SCHEMA, 16)
     gone: list[int] = []
     storage.listeners.append(lambda rows: gone.extend(storage.columns["action"][rows].tolist()))
@@ -101,7 +101,7 @@ def test_flags_are_kept() -> None:
     assert flags == [START, 0, FINAL]
 
 
-def test_a_random_history_is_what_a_list_would_be() -> None:
+def test_a_random_history_equals_a_list() -> None:
     generator = np.random.default_rng(3)
     storage = Storage(SCHEMA, 128)
     written: dict[int, list[int]] = {slot: [] for slot in range(4)}
@@ -120,7 +120,7 @@ def test_a_random_history_is_what_a_list_would_be() -> None:
     assert min(min(numbers) for numbers in kept.values() if numbers) == number - 128
 
 
-def test_old_blocks_are_evicted_and_what_came_since_stays(monkeypatch) -> None:
+def test_old_blocks_are_evicted_and_newer_ones_stay(monkeypatch) -> None:
     now = 100.0
     monkeypatch.setattr(storage_module, "monotonic", lambda: now)
     storage = Storage(SCHEMA, 64)
@@ -142,7 +142,7 @@ def test_old_blocks_are_evicted_and_what_came_since_stays(monkeypatch) -> None:
     assert chain(storage) == [20, 21]
 
 
-def test_what_is_old_is_evicted_in_a_slow_environment_as_in_a_fast_one(monkeypatch) -> None:
+def test_old_steps_are_evicted_in_a_slow_environment_as_in_a_fast_one(monkeypatch) -> None:
     now = 0.0
     monkeypatch.setattr(storage_module, "monotonic", lambda: now)
     storage = Storage(SCHEMA, 64)
@@ -166,7 +166,7 @@ def test_what_is_old_is_evicted_in_a_slow_environment_as_in_a_fast_one(monkeypat
     assert [chain(again, slot)[0] for slot in range(3)] == [3, 124, 206]
 
 
-def test_what_is_old_is_evicted_whatever_came_in_between(monkeypatch) -> None:
+def test_old_steps_are_evicted_with_any_steps_in_between(monkeypatch) -> None:
     now = 0.0
     monkeypatch.setattr(storage_module, "monotonic", lambda: now)
     random = np.random.default_rng(1)

@@ -18,7 +18,7 @@ def test_calls_are_counted_and_their_seconds_added_up():
     }  # fmt: skip
 
 
-def test_a_call_that_fails_is_none():
+def test_a_call_that_fails_is_not_counted():
     times = Times()
 
     with pytest.raises(ValueError, match="full"), times.of("insert"):

@@ -71,7 +71,7 @@ def test_stacks_that_overlap_are_sent_once():
     assert len(payload) == COUNT * (8 + 8 + (STACK + 1) * FRAME_BYTES)
 
 
-def test_what_was_made_in_shared_memory_is_not_copied():
+def test_arrays_made_in_shared_memory_are_not_copied():
     memory = np.zeros(TOKEN_BYTES + 2 * COUNT * (STACK + 1) * FRAME_BYTES, np.uint8)
     room = Room(memory)
     columns = stacks(room.empty)

@@ -60,7 +60,7 @@ def test_few_steps_are_sent_after_a_while(server):
     writer.close()
 
 
-def test_a_server_that_starts_again_gets_what_comes_then(server):
+def test_a_server_that_starts_again_gets_later_steps(server):
     writer = ReplayWriter(ReplayStub(f"127.0.0.1:{server.port}", call_timeout_s=1), SCHEMA)
     writer.put(batch(0, 5, end=0))
     wait_until(lambda: server.stored() == list(range(5)))
@@ -157,9 +157,7 @@ def test_all_that_is_lost_is_counted_also_while_the_server_is_away_and_at_the_en
     assert writer.dropped == 15
 
 
-def test_actions_that_arrive_and_those_that_are_dropped_are_counted_without_ends_of_episodes(
-    server,
-):
+def test_delivered_and_dropped_actions_are_counted_without_ends_of_episodes(server):
     arrived, dropped = [], []
     counts = {"on_delivered": arrived.append, "on_actions_dropped": dropped.append}
     writer = ReplayWriter(ReplayStub(f"127.0.0.1:{server.port}"), SCHEMA, most_waiting=8, **counts)
@@ -175,7 +173,7 @@ def test_actions_that_arrive_and_those_that_are_dropped_are_counted_without_ends
     assert (sum(arrived), sum(dropped)) == (10, 5)
 
 
-def test_one_who_stops_waits_for_room_no_longer(server):
+def test_a_stopping_writer_waits_for_room_no_longer(server):
     server.stop()
     stops, waits = threading.Event(), threading.Semaphore(0)
     stub = ReplayStub(f"127.0.0.1:{server.port}", call_timeout_s=0.2)
@@ -263,9 +261,7 @@ class Counting(ReplayStub):
         return super().append(*arguments, **named)
 
 
-def test_what_follows_steps_that_could_not_be_sent_at_the_end_is_not_sent_either(
-    server, monkeypatch
-):
+def test_steps_after_unsendable_ones_at_the_end_are_not_sent_either(server, monkeypatch):
     monkeypatch.setattr(writer_module, "CLOSE_DEADLINE_S", 0.4)
     server.stop()
     full = Server(limiter=Limiter(min_items=1, samples_per_insert=1.0, error_buffer=1.0))
@@ -318,7 +314,7 @@ def test_the_episodes_of_a_writer_that_is_closed_end_at_once(server):
     assert server.storage.flags[:3].tolist() == [START, 0, FINAL]
 
 
-def test_a_restored_server_takes_what_follows_and_counts_what_it_has_lost(server):
+def test_a_restored_server_takes_later_steps_and_counts_lost_ones(server):
     writer = ReplayWriter(ReplayStub(server.url, call_timeout_s=1), SCHEMA)
     writer.put(batch(0, 5, end=0))
     wait_until(lambda: server.stored() == list(range(5)))
@@ -339,7 +335,7 @@ def test_a_restored_server_takes_what_follows_and_counts_what_it_has_lost(server
         again.stop()
 
 
-def test_writers_that_wait_leave_threads_for_those_that_draw(monkeypatch):
+def test_waiting_writers_leave_threads_for_samplers(monkeypatch):
     monkeypatch.setattr(service, "MOST_WAITING", 2)  # of four threads
     monkeypatch.setattr(service, "LONGEST_WAIT_S", 60.0)
     full = Server(limiter=Limiter(min_items=1, samples_per_insert=1.0, error_buffer=1.0))
@@ -367,7 +363,7 @@ def test_writers_that_wait_leave_threads_for_those_that_draw(monkeypatch):
 OPEN = Schema({**SCHEMA.columns, "observation": Column(np.dtype(np.uint8), (2,), is_open=True)})
 
 
-def test_what_is_open_is_of_the_first_type_and_steps_of_another_end_no_writer(caplog):
+def test_an_open_column_gets_the_first_type_and_steps_of_another_type_end_no_writer(caplog):
     server = Server(schema=OPEN)
     try:
         writer = ReplayWriter(ReplayStub(server.url), OPEN)

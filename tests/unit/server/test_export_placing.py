@@ -17,7 +17,7 @@ def write(path: Path, text: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["policy.onnx", "model"])
-def test_what_is_kept_takes_the_place_of_what_was_there(tmp_path: Path, name: str):
+def test_a_kept_file_replaces_the_old_one(tmp_path: Path, name: str):
     place = tmp_path / name
     for text in ("old", "new"):
         with unchecked(place) as path:
@@ -30,7 +30,7 @@ def test_what_is_kept_takes_the_place_of_what_was_there(tmp_path: Path, name: st
 
 
 @pytest.mark.parametrize("name", ["policy.onnx", "model"])
-def test_what_is_not_kept_leaves_what_was_there(tmp_path: Path, name: str):
+def test_a_file_that_is_not_kept_leaves_the_old_one(tmp_path: Path, name: str):
     place = tmp_path / name
     with unchecked(place) as path:
         write(path, "old")

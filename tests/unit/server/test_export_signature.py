@@ -23,7 +23,7 @@ def test_a_vector_is_all_that_a_policy_without_memory_takes():
     assert inputs() == [("state", (4,), "float32")]
 
 
-def test_what_is_remembered_is_taken_again_and_an_episode_s_start_is_said():
+def test_memory_is_an_input_again_and_so_is_an_episodes_start():
     found = inputs(state_size=[20, 20], history_len=4, lstm=True, lstm_size=8)
     assert found == [
         ("state", (20, 20), "uint8"),

@@ -40,7 +40,7 @@ def test_rows_are_added_up_by_name():
     assert counts.row(2)["sent"] == 5
 
 
-def test_a_reader_sees_what_is_counted_and_goes_on_to_when_the_process_was_killed(process):
+def test_a_reader_sees_the_counts_also_after_the_process_was_killed(process):
     counts = KeptCounts.of_process(process.pid)
     assert counts.names == ["sent", "lost"]
     assert counts.totals() == {"sent": 7, "lost": 0}
@@ -63,7 +63,7 @@ def test_a_forked_process_counts_in_the_same_memory():
     assert row["sent"] == 1
 
 
-def test_a_process_without_counts_has_none():
+def test_a_process_without_counts_is_recognised():
     with subprocess.Popen(["sleep", "60"]) as process:
         assert KeptCounts.of_process(process.pid) is None
         process.kill()

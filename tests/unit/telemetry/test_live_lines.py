@@ -53,7 +53,7 @@ def test_a_line_that_was_read_says_the_same():
         "a warning: updates 7",
     ],
 )
-def test_what_is_no_such_line_is_left_alone(line):
+def test_other_lines_are_left_alone(line):
     assert LiveLine.parse(line) is None
 
 

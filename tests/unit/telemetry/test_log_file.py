@@ -81,7 +81,7 @@ def test_a_message_without_text_is_a_line(opened, path):
     assert [line["message"] for line in lines_of(path)] == [""]
 
 
-def test_what_a_killed_process_has_left_of_a_line_is_ended(opened, path):
+def test_a_killed_processs_unfinished_line_is_ended(opened, path):
     first, second = opened(), opened()
     first.handle(record("whole"))
     with path.open("a") as file:

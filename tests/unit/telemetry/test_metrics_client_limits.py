@@ -47,7 +47,9 @@ def test_names_of_the_service_have_no_limit():
 
 
 @pytest.mark.parametrize("prefix", ["client/", "evaluation/client "])
-def test_what_all_clients_send_beyond_the_rate_is_dropped_and_later_stored_again(prefix, caplog):
+def test_metrics_of_all_clients_beyond_the_rate_are_dropped_and_later_ones_stored_again(
+    prefix, caplog
+):
     limited = Limited(most_per_s=100)
     most = int(100 * BURST_S)
     for _ in range(most + 5):
@@ -131,7 +133,7 @@ class SlowLog(logging.Handler):
         self.may_go_on.wait(20)
 
 
-def test_what_is_allowed_does_not_wait_for_the_log(request):
+def test_allowed_metrics_do_not_wait_for_the_log(request):
     log, slow = logging.getLogger("relaax"), SlowLog()
     log.addHandler(slow)
     request.addfinalizer(lambda: log.removeHandler(slow))

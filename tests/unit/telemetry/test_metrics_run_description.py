@@ -43,7 +43,7 @@ def test_the_configuration_is_shown_as_text(run):
 
 
 @pytest.mark.parametrize("content", ['{"layers": [{"dense": 8}]}', "layers: [dense: 8]"])
-def test_the_text_has_what_the_file_of_a_network_holds(tmp_path, content):
+def test_the_text_has_the_content_of_a_networks_file(tmp_path, content):
     path = tmp_path / "network.json"
     path.write_text(content)
     text, *_ = describe_run({}, None, "da3c", {"network": str(path)})

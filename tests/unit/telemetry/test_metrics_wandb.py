@@ -79,14 +79,14 @@ def test_an_offline_run_has_the_metrics_by_global_step_and_the_parameters(offlin
     assert last == {"server/connections": 4, "global_step": 42}
 
 
-def test_without_the_package_the_error_says_what_to_install(monkeypatch):
+def test_without_the_package_the_error_names_it(monkeypatch):
     monkeypatch.setitem(sys.modules, "wandb", None)
     with pytest.raises(ConfigurationError, match=r"--wandb-project.*pip install 'relaax\[wandb\]'"):
         WandbWriter("p", "run", lambda: 0, {})
 
 
 @pytest.mark.filterwarnings("default")
-def test_without_a_key_the_error_says_what_to_do_and_nothing_is_asked(monkeypatch, tmp_path):
+def test_without_a_key_the_error_has_a_remedy_and_there_is_no_prompt(monkeypatch, tmp_path):
     wandb = pytest.importorskip("wandb")
     monkeypatch.setenv("WANDB_MODE", "online")
     monkeypatch.setattr(wandb, "login", lambda prompt: prompt)

@@ -44,7 +44,7 @@ def test_a_few_lines_come_at_once_and_then_one_now_and_then(log):
     assert log.said()[3:] == ["closed 5 (2 more since the last such message)"]
 
 
-def test_lines_of_other_kinds_and_of_none_are_not_kept_back(log):
+def test_lines_of_other_kinds_and_without_a_kind_are_not_kept_back(log):
     for _ in range(30):
         log.logger.info("lost", extra=of_kind("a", at_once=1))
     log.logger.warning("closed", extra=of_kind("b", at_once=1))
@@ -62,7 +62,7 @@ def test_a_long_flood_is_as_many_lines_as_there_are_intervals(log):
     assert len(log.said()) <= seconds / EVERY_S + 20
 
 
-def test_threads_that_write_at_once_forget_none(log):
+def test_threads_that_write_at_once_lose_no_line(log):
     def flood():
         for _ in range(200):
             log.logger.info("lost", extra=of_kind("a", at_once=1))

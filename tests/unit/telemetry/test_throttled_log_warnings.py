@@ -26,7 +26,7 @@ def test_the_same_is_said_once_and_anything_else_at_once(caplog):
     assert said(caplog) == ["away", "refused", "away"]
 
 
-def test_it_is_said_again_after_what_was_well_in_between(caplog):
+def test_it_is_logged_again_after_a_recovery(caplog):
     warning = RepeatedWarning(logging.getLogger("a"))
     warning.say("away")
     warning.forget()

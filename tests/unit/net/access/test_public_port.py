@@ -48,7 +48,7 @@ def test_the_user_may_allow_it_and_is_reminded(caplog):
     assert "--insecure: everybody who reaches 0.0.0.0:7001 may use it" in caplog.text
 
 
-def test_what_the_user_allows_is_not_refused_and_said_when_the_port_is_opened(caplog):
+def test_a_port_that_the_user_allows_is_opened_with_a_warning(caplog):
     refuse_unguarded(Address("0.0.0.0", 7001), Access(is_insecure=True))  # noqa: S104
     assert not caplog.text
     with pytest.raises(ConfigurationError, match=r"cannot listen at 0\.0\.0\.0:7001"):

@@ -60,7 +60,7 @@ def test_the_bytes_of_one_unnamed_array():
 
 
 @pytest.mark.parametrize("array", [np.array(["a"]), np.array([1j]), np.zeros((1,) * 9)])
-def test_what_has_no_words_is_the_callers_error(array):
+def test_an_array_without_a_type_on_the_wire_is_the_callers_error(array):
     with pytest.raises(TypeError, match="an array"):
         encode_block(array)
 
@@ -78,7 +78,7 @@ def test_what_has_no_words_is_the_callers_error(array):
         (bytes([1, 0, 2, 5, 1, 0, 0, 0, 0, 0, 0, 0]) + b"\xff" * 12, "is too large"),
     ],
 )
-def test_what_is_no_block_is_refused_with_the_reason(data, reason):
+def test_a_damaged_block_is_refused_with_the_reason(data, reason):
     with pytest.raises(ProtocolError, match=reason):
         decode_block(data, 0)
 

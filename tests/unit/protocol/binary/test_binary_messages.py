@@ -66,7 +66,7 @@ def test_executed_actions_arrive_as_they_were():
     same(binary.decode_steps(binary.encode_steps(EXECUTING), 4), EXECUTING)
 
 
-def test_a_message_without_executed_actions_is_what_it_was_before_there_were_any():
+def test_a_message_without_executed_actions_has_the_old_form():
     """Older servers read it."""
     assert binary.encode_steps(steps([0], rows(1)))[-1:] == b"\0"
     assert len(binary.encode_steps(steps([0], rows(1)))) == 36
@@ -110,7 +110,7 @@ def test_an_evaluation_is_asked_for_and_promised_by_a_member_of_its_own(evaluate
     assert json.loads(binary.encode_hello(hello)[8:])["evaluate"] == evaluate.value
 
 
-def test_what_trains_says_what_it_said_before_there_were_evaluations():
+def test_a_training_hello_has_the_form_of_before_evaluations():
     assert b"evaluate" not in binary.encode_hello(Hello("a", ""))
     assert b"evaluate" not in binary.encode_welcome(Welcome())
 
@@ -181,7 +181,7 @@ def test_steps_that_contradict_themselves_are_refused(changed, environments, rea
         (b'{"action_space": 5}', "action_space is an object or null"),
     ],
 )
-def test_a_hello_that_is_none_is_refused(body, reason):
+def test_an_invalid_hello_is_refused(body, reason):
     with pytest.raises(ProtocolError, match=reason):
         binary.decode_hello(b"\x01RLX\x02\0\0\0" + body)
 
@@ -207,7 +207,7 @@ def test_an_error_with_half_a_character_can_be_sent_all_the_same():
         binary.raise_if_error(binary.encode_error(ErrorCode.MISMATCH, "a name: \ud800"))
 
 
-def test_another_version_is_refused_with_those_that_are_spoken():
+def test_another_version_is_refused_with_the_spoken_ones():
     with pytest.raises(Error, match="version 3 was asked for; versions 1 and 2") as said:
         binary.decode_hello(b"\x01RLX\x03\0\0\0{}")
     assert said.value.code == ErrorCode.VERSION
@@ -469,7 +469,7 @@ def test_observations_may_have_another_type_if_that_costs_digits_at_most(
     assert actions_differ(box(told, (4,)), box(expected, (4,))) is False
 
 
-def test_what_does_not_fit_is_said_by_name():
+def test_a_misfit_is_reported_by_name():
     told = named(camera=box("uint8", (84, 84)), speeed=discrete(2), gear=discrete(5))
     expected = named(camera=box("uint8", (64, 64)), speed=discrete(2), gear=discrete(5))
     missing, unknown, wrong = misfits(told, expected)

@@ -175,7 +175,7 @@ class TestWrongAnswers:
         ask(codec, asked)
         same(codec.decode(answer(asked)), binary.decode_answers(answer(asked)))
 
-    def test_an_answer_to_all_is_none_to_some(self):
+    def test_an_answer_to_all_does_not_fit_some(self):
         codec, asked = ClientCodec(2), reports([0, 0])
         for _ in range(3):
             ask(codec, asked)

@@ -95,7 +95,7 @@ def message(observations):
         (bytes([2, 1, 65, 2, 0, 7, 1, 66, 2, 0, 7]), "different first dimensions"),
     ],
 )
-def test_what_is_none_is_refused_with_the_reason(observations, reason):
+def test_invalid_observations_are_refused_with_the_reason(observations, reason):
     with pytest.raises(ProtocolError, match=reason):
         binary.decode_steps(message(observations), 1)
 
@@ -183,7 +183,7 @@ class TestShortCuts:
         arrived = binary.decode_steps(written, 2).observations
         assert_same(arrived, there)
 
-    def test_a_server_reads_what_the_plain_function_reads(self):
+    def test_a_server_reads_the_same_as_the_plain_function(self):
         codec = ServerCodec(2)
         for number, observations in enumerate([*kinds(), *reversed(kinds())]):
             for _ in range(2):

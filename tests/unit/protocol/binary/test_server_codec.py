@@ -117,7 +117,7 @@ def test_the_kind_of_the_actions_may_change_between_alike_messages():
         assert codec.encode(actions, np.zeros(0)) == expected
 
 
-def test_what_was_answered_stays_when_the_actions_are_used_again():
+def test_the_answer_stays_when_the_actions_are_used_again():
     codec = ServerCodec(1)
     actions = np.array([5])
     answers = []

@@ -71,7 +71,7 @@ def test_the_array_that_the_code_of_2017_wrote_is_read() -> None:
         ([np.float32([1, np.nan])], "the state cannot be sent: .* holds NaN"),
     ],
 )
-def test_what_is_not_finite_is_not_encoded(value: Any, message: str) -> None:
+def test_infinite_numbers_and_nan_are_not_encoded(value: Any, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         json_codec.encode(value, what="the state")
 
@@ -115,7 +115,7 @@ def test_other_types_are_not_encoded(value: Any) -> None:
         ('{"b64npz": "AAAA"}', "npz archive"),
     ],
 )
-def test_what_cannot_be_decoded_is_a_protocol_error(text: str, message: str) -> None:
+def test_undecodable_text_is_a_protocol_error(text: str, message: str) -> None:
     with pytest.raises(ProtocolError, match=message):
         json_codec.decode(text)
 
@@ -145,7 +145,7 @@ def test_many_lists_beside_each_other_and_brackets_in_texts_are_not_deep() -> No
     assert json_codec.decode(json.dumps(value)) == value
 
 
-def test_what_is_not_utf_8_is_a_protocol_error() -> None:
+def test_bytes_that_are_not_utf_8_are_a_protocol_error() -> None:
     with pytest.raises(ProtocolError, match="not UTF-8"):
         json_codec.decode_utf8('["act", "1"]'.encode("utf-16"))
 

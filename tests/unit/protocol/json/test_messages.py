@@ -116,7 +116,7 @@ def test_a_metric_may_have_null_for_x() -> None:
         (b'["scalar_metric", "loss", 1, "2"]', "x of the metric 'loss' is a number"),
     ],
 )
-def test_what_is_not_a_request_is_a_protocol_error(payload: bytes, message: str) -> None:
+def test_anything_but_a_request_is_a_protocol_error(payload: bytes, message: str) -> None:
     with pytest.raises(ProtocolError, match=message):
         decode_request(payload)
 
@@ -136,7 +136,7 @@ def test_an_executed_action_of_null_is_none() -> None:
     assert decode_request(b'["reward_and_reset", 1, null]') == RewardAndReset(1.0)
 
 
-def test_a_request_without_an_executed_action_is_what_it_was_before_there_were_any() -> None:
+def test_a_request_without_an_executed_action_has_the_old_form() -> None:
     assert encode_request(RewardAndAct(1.0, 2)) == b'["reward_and_act", 1.0, "2"]'
     assert encode_request(RewardAndReset(1.0)) == b'["reward_and_reset", 1.0]'
 
@@ -164,13 +164,13 @@ def test_a_state_beyond_the_limit_is_refused() -> None:
         (b'["act", {"b64npz": "AAAA"}]', "npz archive"),
     ],
 )
-def test_what_is_not_an_action_is_a_protocol_error(payload: bytes, message: str) -> None:
+def test_anything_but_an_action_is_a_protocol_error(payload: bytes, message: str) -> None:
     with pytest.raises(ProtocolError, match=message):
         decode_action(payload)
 
 
 @pytest.mark.parametrize("payload", [b'["act", 1]', b'["reset", "1"]', b'["reset", true]', b"["])
-def test_what_is_not_a_score_is_a_protocol_error(payload: bytes) -> None:
+def test_anything_but_a_score_is_a_protocol_error(payload: bytes) -> None:
     with pytest.raises(ProtocolError):
         decode_score(payload)
 

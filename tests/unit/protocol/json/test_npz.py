@@ -139,7 +139,7 @@ def test_an_archive_that_understates_its_size_is_refused() -> None:
         (savez(obj=np.float64([[np.inf]])), "holds NaN or an infinity"),
     ],
 )
-def test_what_is_not_one_finite_array_is_refused(archive: bytes, message: str) -> None:
+def test_anything_but_one_finite_array_is_refused(archive: bytes, message: str) -> None:
     with pytest.raises(ProtocolError, match=message):
         npz.load(archive, MEBIBYTE)
 

@@ -131,7 +131,7 @@ class Simple(gymnasium.Env):
         return {"a": np.zeros(2)}, 5000.0, False, False, {}
 
 
-def test_the_first_steps_are_looked_at_for_what_is_doubtful(caplog):
+def test_the_first_steps_are_checked_for_doubtful_values(caplog):
     look = FirstLook(Doubts(logging.getLogger("test")), ConfigBase({}))
     environment = WatchedEnvironment(Simple(), RunObserver(), look)
     for _ in range(LOOKS + 1):

@@ -72,7 +72,7 @@ def test_an_environment_cannot_pretend_to_be_a_server(folder):
         shaken(server, client_context(files(folder, "environment")), "localhost")
 
 
-def test_what_another_authority_has_signed_is_not_accepted(folder, tmp_path):
+def test_a_certificate_of_another_authority_is_not_accepted(folder, tmp_path):
     other = SecretsFolder(tmp_path / "other")
     other.sign([], 365, 3650)
     server = server_context(files(other, "server"), False)
@@ -191,7 +191,7 @@ def test_an_authority_that_is_damaged_is_not_replaced(folder):
     assert (folder.path / "ca.crt").read_bytes() == before
 
 
-def test_the_command_says_what_to_do_next(tmp_path, monkeypatch, capsys):
+def test_the_command_prints_the_next_steps(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr("sys.argv", ["relaax-certificates", str(tmp_path / "s"), "a.example.com"])
     assert main() == 0
     said = capsys.readouterr().out
@@ -257,7 +257,7 @@ def test_a_file_for_clients_that_was_taken_away_is_not_missed(folder, monkeypatc
         (["--days", "0"], "a whole number of at least 1 is needed"),
     ],
 )
-def test_the_command_refuses_what_no_certificate_can_say(
+def test_the_command_refuses_names_that_no_certificate_can_have(
     tmp_path, monkeypatch, capsys, words, reason
 ):
     monkeypatch.setattr("sys.argv", ["relaax-certificates", str(tmp_path / "s"), *words])

@@ -104,9 +104,7 @@ def test_integers_for_a_box_of_integers_are_of_its_type(box_of, actions, dtype):
         (None, [1.0, np.inf], "the action inf, which is not finite"),
     ],
 )
-def test_what_no_environment_can_take_is_refused_with_the_name_of_the_algorithm(
-    space, actions, reason
-):
+def test_an_unusable_action_is_refused_with_the_name_of_the_algorithm(space, actions, reason):
     with pytest.raises(UnusableActions, match=rf"the algorithm gambler returned .*{reason}"):
         usable(space, actions)
 
@@ -117,7 +115,7 @@ def test_the_error_says_the_action_space():
 
 
 @pytest.mark.parametrize("actions", [[1, 2], ["left", {"x": 1}], [[1], [2, 3]], np.ones((2, 5))])
-def test_without_a_space_actions_are_what_they_are(actions):
+def test_without_a_space_actions_stay_the_same(actions):
     assert usable(None, actions) is actions
 
 

@@ -38,7 +38,7 @@ class TestAWorkerForEachConnection:
         assert decide(100, [], FLOOR).is_admitted
         assert not decide(99, [], FLOOR).is_admitted
 
-    def test_a_worker_needs_the_mean_of_those_that_run(self):
+    def test_a_worker_needs_the_mean_memory_of_running_ones(self):
         workers = [grown(10), grown(30)]
         assert decide(20, workers, FLOOR).is_admitted
         assert not decide(19, workers, FLOOR).is_admitted
@@ -63,13 +63,13 @@ class TestAWorkerForEachConnection:
 
 
 class TestConnectionsThatShareWorkers:
-    def test_another_environment_must_find_what_one_costs(self):
+    def test_another_environment_needs_the_memory_of_one(self):
         assert decide_share(10 * MIB, 10 * MIB, 0).is_admitted
         decision = decide_share(10 * MIB - 1, 10 * MIB, 0)
         assert not decision.is_admitted
         assert decision.needed_bytes == 10 * MIB
 
-    def test_what_young_environments_may_still_take_is_held_back(self):
+    def test_the_growth_of_young_environments_is_held_back(self):
         """Three may take 10 MiB each, and so does the next: 40."""
         assert decide_share(40 * MIB, 10 * MIB, 3).is_admitted
         decision = decide_share(40 * MIB - 1, 10 * MIB, 3)
@@ -111,7 +111,7 @@ class TestWhatIsMeasuredOfSharedWorkers:
         decision = machine.decide(w1=5)
         assert (decision.needed_bytes, decision.available_bytes) == (MIB, 995 * MIB)
 
-    def test_what_a_worker_owns_without_environments_is_not_counted(self, machine):
+    def test_memory_of_a_worker_without_environments_is_not_counted(self, machine):
         machine.private = {1: 500 * MIB, 2: 300 * MIB}
         machine.decide(w1=0, w2=0)
         machine.private = {1: 540 * MIB, 2: 320 * MIB}

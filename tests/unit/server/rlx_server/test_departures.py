@@ -272,7 +272,7 @@ class TestAWorkerOfOneConnection:
         assert not oracle.is_closed
         assert not self.stub.is_closed
 
-    def test_it_does_not_measure_what_only_shared_workers_do(self, oracle):
+    def test_it_does_not_take_the_measurements_of_shared_workers(self, oracle):
         worker, client = self.worker(oracle)
         client.send(hello())
         client.send(encoded([0], [START], [0], [1]))

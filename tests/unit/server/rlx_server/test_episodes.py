@@ -100,7 +100,7 @@ def test_a_reward_where_no_episode_goes_on_is_refused_by_its_slot(counting):
         counting.count(e0=(TERMINATED, 1.0))
 
 
-def test_an_episode_has_as_many_steps_as_are_allowed_and_none_more():
+def test_an_episode_has_at_most_the_allowed_steps():
     counting = Counting(most_steps=2)
     counting.count(e0=(START, 0))
     counting.count(e0=(0, 1.0))
@@ -144,7 +144,7 @@ def test_a_slot_that_is_opened_again_has_no_episode_and_no_reward(counting):
     assert counting.count(e0=(TERMINATED, 1.0)) == [1.0]
 
 
-def test_more_room_keeps_what_goes_on(counting):
+def test_more_room_keeps_running_episodes(counting):
     counting.count(e3=(START, 0))
     counting.count(e3=(0, 3.0))
     counting.episodes.open(np.array([900]))
@@ -166,7 +166,7 @@ def test_lengths_and_times_are_stored_as_means_once_a_second(counting):
     assert counting.stored.of("episode/reward per time") == [3.5]
 
 
-def test_what_is_left_is_stored_at_the_end(counting):
+def test_remaining_metrics_are_stored_at_the_end(counting):
     counting.count(e0=(START, 0))
     counting.count(e0=(TERMINATED, 1.0))
     counting.episodes.close()

@@ -120,7 +120,7 @@ def test_a_policy_of_before_a_restart_has_a_step_and_no_version(served, training
     assert scores(served) == {"reward": [(2.0, 500)], "length": [(1, 500)]}
 
 
-def test_what_an_evaluating_client_measures_is_kept_apart(served):
+def test_metrics_of_an_evaluating_client_are_kept_apart(served):
     client = BinaryClient(served, evaluate=MODE)
     client.connection.send(binary.encode_metric(Metric("fuel", 0.5, 7.0)))
     client.ask([0], [START], [0.0], [1.0])

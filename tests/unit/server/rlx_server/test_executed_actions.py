@@ -75,7 +75,7 @@ def test_the_environments_of_a_connection_report_each_its_own(served, kept):
     assert rollouts.actions.tolist() == [first.tolist(), second.tolist()]
 
 
-def test_what_connections_report_at_once_is_told_apart(served, kept):
+def test_reports_of_several_connections_at_once_are_told_apart(served, kept):
     clients = [BinaryClient(served) for _ in range(3)]
     actions = [ask(client, [START], []).item() for client in clients]
     for _ in range(2):
@@ -98,7 +98,7 @@ def test_version_1_reports_them_too(served, kept):
     assert rollout.on_policy.T.tolist() == [[0, 1]]
 
 
-def test_one_that_does_not_fit_ends_its_own_connection_with_its_value(served, kept):
+def test_an_executed_action_that_does_not_fit_ends_its_own_connection_with_its_value(served, kept):
     """Nothing is counted or stored of the step; the others go on."""
     good, bad = BinaryClient(served), BinaryClient(served)
     for client in (good, bad):

@@ -64,7 +64,7 @@ def test_connections_arrive_in_their_order_each_with_its_address(ends):
     assert ends.take() == []
 
 
-def test_a_worker_that_is_starting_finds_what_was_handed_over_before(ends):
+def test_a_starting_worker_finds_connections_handed_over_before(ends):
     clients = [ends.hand_over(str(number)) for number in range(20)]
     assert not ends.outbox.is_ready
     assert ends.outbox.load == 20
@@ -81,7 +81,7 @@ def test_the_first_report_says_that_the_worker_is_ready(ends):
     assert ends.outbox.is_ready
 
 
-def test_the_load_counts_environments_and_what_is_on_its_way(ends):
+def test_the_load_counts_environments_and_connections_on_their_way(ends):
     ends.start()
     ends.hand_over()
     ends.take()

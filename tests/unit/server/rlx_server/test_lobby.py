@@ -111,7 +111,7 @@ def refusal(client):
     return refused.value
 
 
-def test_one_that_is_refused_is_told_when_it_has_said_hello_and_is_not_counted_again(open_street):
+def test_a_refused_client_gets_the_reason_after_its_hello_and_is_not_counted_again(open_street):
     client = open_street.connect(refusal="2 connections are served (--max-connections)")
     assert list(open_street.lobby.proved()) == []
     client.send(HELLO)
@@ -153,9 +153,7 @@ def test_much_of_a_large_first_message_is_proof(open_street):
     found[0].messages.close()
 
 
-def test_a_token_is_ignored_where_none_is_asked_for_and_a_second_one_is_not_shown(
-    open_street, caplog
-):
+def test_an_unnecessary_token_is_ignored_and_a_second_one_is_not_logged(open_street, caplog):
     open_street.connect().send(encode_token(TOKEN))
     client = open_street.connect()
     client.sock.sendall(frames(encode_token(TOKEN), HELLO))
@@ -181,9 +179,7 @@ def test_a_length_that_no_frame_may_have_is_refused_at_once(open_street, length)
 @pytest.mark.parametrize("first", [HELLO, ACT])
 @pytest.mark.parametrize("token", [TOKEN, SERVERS])
 @pytest.mark.parametrize("at_once", [True, False])
-def test_the_right_token_is_proof_and_nothing_of_what_follows_is_lost(
-    guarded, first, token, at_once
-):
+def test_the_right_token_is_proof_and_no_later_byte_is_lost(guarded, first, token, at_once):
     client = guarded.connect()
     data = frames(encode_token(token), first, first)
     found = []

@@ -75,7 +75,7 @@ def test_a_turn_without_an_evaluation_leaves_nothing_of_it(clock):
     assert {name for name, _, _ in stored.values} == {"inference/act latency"}
 
 
-def test_what_was_measured_is_stored_once_a_second(clock):
+def test_measurements_are_stored_once_a_second(clock):
     stored = StoredMetrics()
     measured = Measurements(stored, shared=False, row=private_row())
     for now in (100.5, 100.99, 101.5, 102.0):
@@ -130,7 +130,7 @@ def test_the_number_of_environments_is_stored_though_every_turn_takes_long(serve
     assert count == 3
 
 
-def test_what_a_worker_stores_fits_together(serve):
+def test_the_metrics_of_a_worker_fit_together(serve):
     served = serve()
     client = BinaryClient(served, environments=3)
     client.ask(range(3), [START] * 3, [0] * 3, np.zeros(3))

@@ -84,7 +84,7 @@ def test_a_state_of_version_1_fits_as_text_and_as_an_array():
         assert len(text) <= message_limit(box("float32", (84, 84)), 1)
 
 
-def test_a_worker_refuses_what_its_observations_cannot_need_and_says_what_decides():
+def test_a_worker_refuses_messages_larger_than_its_observations_need_and_names_the_option():
     space = box("float32", (4,))
     served = serve_batches(Oracle(), config=Config(space), max_frame_bytes=None)
     for environments in (1, 100):
@@ -101,7 +101,7 @@ def test_a_worker_refuses_what_its_observations_cannot_need_and_says_what_decide
     served.close()
 
 
-def test_what_an_operator_sets_holds_for_all_connections():
+def test_an_operators_limit_holds_for_all_connections():
     served = serve_batches(Oracle(), config=Config(PICTURE), max_frame_bytes=1000)
     client = BinaryClient(served, environments=100)
     client.connection.sock.send((1001).to_bytes(4, "little"))
@@ -110,7 +110,7 @@ def test_what_an_operator_sets_holds_for_all_connections():
     served.close()
 
 
-def test_answers_may_be_larger_than_what_is_received():
+def test_answers_may_be_larger_than_received_messages():
     """An action may have more numbers than an observation."""
     ours, theirs = socket.socketpair()
     client = FrameConnection(ours)

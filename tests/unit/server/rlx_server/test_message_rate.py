@@ -62,7 +62,7 @@ def _patient(clock):
     served.close()
 
 
-def test_metrics_beyond_the_limit_are_read_in_the_next_second_and_none_is_lost(patient, clock):
+def test_metrics_beyond_the_limit_are_read_in_the_next_second_without_loss(patient, clock):
     """What a client sends after them waits as well: messages keep their order."""
     client, other = BinaryClient(patient), BinaryClient(patient)
     payload = encoded([0], [START], [0], [7])
@@ -112,7 +112,7 @@ def test_no_more_than_some_metrics_of_a_connection_are_handled_in_a_turn(patient
     assert len(counted(patient)) == 2 * loop.METRICS_A_TURN
 
 
-def test_an_operator_sees_who_sends_more_metrics_than_are_read(patient, clock, caplog):
+def test_an_operator_sees_a_client_that_sends_more_metrics_than_are_read(patient, clock, caplog):
     """The log once for a connection, a count each time."""
     for client in (BinaryClient(patient), BinaryClient(patient)):
         client.connection.sock.send(metrics(0, 90))
@@ -125,7 +125,7 @@ def test_an_operator_sees_who_sends_more_metrics_than_are_read(patient, clock, c
     assert patient.cells[RESTS] == 4
 
 
-def test_who_sends_fewer_metrics_is_not_named(patient, clock, caplog):
+def test_a_client_with_fewer_metrics_is_not_named(patient, clock, caplog):
     client = BinaryClient(patient)
     for _ in range(3):
         client.connection.sock.send(metrics(0, 39))

@@ -99,7 +99,7 @@ def test_last_states_of_terminated_episodes_are_left_out(serve, looking):
     assert looking.finals[-1]["camera"][:, 0, 0].tolist() == [8]
 
 
-def test_those_of_several_connections_are_joined_and_checked_at_once(serve, looking):
+def test_observations_of_several_connections_are_joined_and_checked_at_once(serve, looking):
     served = serve(looking)
     first, second = Robots(served, 2), Robots(served, 1)
     first.tell([0, 1], [START, START], sees(1, 2))
@@ -258,7 +258,9 @@ class TestActionsThatDoNotFit:
         assert refusal.code == ErrorCode.ALGORITHM
         assert "the algorithm gambler returned the action 5, which is not from 0" in refusal.text
 
-    def test_of_several_connections_only_those_with_such_an_action_are_closed(self, serve, looking):
+    def test_of_several_connections_only_those_with_the_unusable_action_are_closed(
+        self, serve, looking
+    ):
         served = serve(looking, config=configuration(None, discrete(5)))
         good, bad = Robots(served, 2), Robots(served, 1)
         good.tell([0, 1], [START, START], sees(1, 2))

@@ -20,7 +20,7 @@ def test_eight_workers_of_one_environment_cover_eight_places(tally):
     assert [row.places.take(1).tolist() for row in rows] == [[place] for place in range(8)]
 
 
-def test_the_place_of_one_that_has_gone_is_that_of_the_next(tally):
+def test_the_next_environment_gets_the_place_of_a_departed_one(tally):
     shared = tally.row(tally.take()).places
     taken = shared.take(4)
     shared.give_back(taken[1:3])

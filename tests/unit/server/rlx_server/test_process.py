@@ -204,7 +204,7 @@ def test_agents_without_batches_get_seeds_that_no_other_worker_has():
 
 
 @pytest.mark.parametrize("worker", [0, 2**32 - 1, (2**64 - 1) << 32])
-def test_seeds_are_such_that_any_generator_of_random_numbers_takes_them(worker):
+def test_any_generator_of_random_numbers_takes_the_seeds(worker):
     algorithm, batches = Algorithm(), Algorithm(Oracle())
     told = []
     batches.batch_agent.connected = lambda slots, environments: told.extend(environments)
@@ -286,7 +286,7 @@ def test_memory_that_runs_out_while_acting_is_no_error_of_the_algorithm():
     assert algorithm.stub.is_closed
 
 
-def test_the_signals_of_this_process_are_what_they_were():
+def test_the_signals_of_this_process_stay_the_same():
     before = [signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGUSR1)]
     talk()
     assert [signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGUSR1)] == before

@@ -189,7 +189,7 @@ def test_an_agent_that_returns_no_rows_is_named_and_the_worker_goes_on(served, a
 
 
 @pytest.mark.parametrize("error", [InvalidState("a bad step"), AgentError("it failed")])
-def test_what_an_agent_refuses_when_it_acts_is_refused_for_all_and_counted_once(served, error):
+def test_a_refusal_of_an_acting_agent_is_for_all_and_counted_once(served, error):
     first, second = served.connect(1), served.connect(1)
     served.answer(served.start(first, floats(1)), served.start(second, floats(2)))
     acted = []

@@ -27,12 +27,12 @@ def settings(run):
 
 
 @pytest.mark.parametrize(("theirs", "own"), [("a-1", "a-1"), (None, "a-1"), ("a-1", None)])
-def test_an_environment_of_this_training_or_of_none_that_is_known_is_welcomed(theirs, own):
+def test_an_environment_of_this_or_of_an_unknown_training_is_welcomed(theirs, own):
     hello = Hello("", "", run=theirs)
     assert begin(settings(own), binary.encode_hello(hello)).hello == hello
 
 
-def test_one_of_another_training_is_refused_with_both_names_and_what_to_do():
+def test_an_environment_of_another_training_is_refused_with_both_names_and_a_remedy():
     hello = binary.encode_hello(Hello("", "", run="pong-1"))
     with pytest.raises(InvalidState) as refused:
         begin(settings("cartpole-2"), hello)

@@ -9,7 +9,7 @@ def test_the_smallest_free_numbers_are_handed_out():
     assert pool.take(1).tolist() == [5]
 
 
-def test_what_comes_back_is_handed_out_again():
+def test_returned_slots_are_handed_out_again():
     pool = SlotPool()
     first = pool.take(2)
     pool.take(2)

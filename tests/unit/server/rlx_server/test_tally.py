@@ -43,7 +43,7 @@ def test_all_workers_are_added_up(tally):
     assert totals[ENVIRONMENTS] == 15
 
 
-def test_what_a_worker_has_not_delivered_when_it_ends_is_lost_and_the_next_one_counts_on():
+def test_undelivered_steps_of_an_ended_worker_are_lost_and_the_next_one_counts_on():
     tally = Tally(deliver=True)
     for _ in range(2):
         number = tally.take()
@@ -76,7 +76,7 @@ def test_a_histogram_agrees_with_numpy(tally):
     assert total == pytest.approx((values * times).sum())
 
 
-def test_what_a_worker_has_counted_stays_when_it_ends_and_what_it_served_does_not(tally):
+def test_the_counts_of_a_worker_stay_when_it_ends_and_its_load_does_not(tally):
     number = tally.take()
     row = tally.row(number)
     row.count_steps(7)
@@ -121,7 +121,7 @@ def test_a_worker_hangs_whose_turn_lasts_too_long(tally):
     assert watchdog.hung(turns) == [1]
 
 
-def test_nobody_hangs_who_waits_for_the_parameter_server(tally):
+def test_a_worker_that_waits_for_the_parameter_server_does_not_hang(tally):
     clock = PassingClock(1000.0)
     watchdog = Watchdog(tally.state, 60.0, clock)
     turns = {1: clock.now}

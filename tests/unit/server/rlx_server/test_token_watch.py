@@ -89,7 +89,7 @@ def test_a_token_that_is_deleted_before_the_first_message_opens_no_connection(gu
     assert guarded.load == 0
 
 
-def test_what_has_come_is_answered_before(guarded, file):
+def test_messages_that_have_come_are_answered_before(guarded, file):
     client = playing(guarded)
     file.write(NEW)
     client.connection.send(encoded([0], [0], [1], [7]))

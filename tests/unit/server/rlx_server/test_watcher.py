@@ -74,7 +74,7 @@ def test_it_is_known_when_the_parameter_server_answered_and_when_it_did_not():
     assert 0 < state[Cell.PARAMETER_SERVER_ANSWERED] < state[Cell.PARAMETER_SERVER_WAS_AWAY]
 
 
-def test_who_has_missed_the_end_gives_up_when_the_parameter_server_is_away_for_long(caplog):
+def test_a_server_that_missed_the_end_gives_up_when_the_parameter_server_is_away_for_long(caplog):
     refusals = [BridgeError("away")] * 10_000
     status = watch(Phase.TRAINING, *refusals, give_up_s=0.001)
     assert status == PARAMETER_SERVER_IS_GONE
@@ -86,7 +86,7 @@ def test_a_parameter_server_that_has_not_started_yet_is_waited_for():
     assert watch(*refusals, Phase.CLOSING) == TRAINING_IS_OVER
 
 
-def test_who_has_never_had_an_answer_gives_up_when_that_lasts_for_long(caplog):
+def test_a_server_without_any_answer_gives_up_when_that_lasts_for_long(caplog):
     refusals = [BridgeError("away")] * 10_000
     assert watch(*refusals, give_up_s=0.001) == PARAMETER_SERVER_IS_GONE
     assert "could not be used within 0.001 s of the start (--give-up)" in caplog.text

@@ -22,7 +22,7 @@ def workers(written, gpu=False):
 
 
 @pytest.mark.parametrize("gpu", [False, True])
-def test_a_number_of_workers_is_what_it_says(gpu):
+def test_a_number_of_workers_is_taken_as_it_is(gpu):
     assert workers(3, gpu) == 3
     assert workers("connection", gpu) is None
 
@@ -49,7 +49,7 @@ def test_a_first_connection_needs_more_memory_with_a_worker_of_its_own():
         assert mib_of(config, workers=workers, worker_memory=7.5) == 7.5
 
 
-def test_large_states_need_what_two_rollouts_take():
+def test_large_states_need_the_memory_of_two_rollouts():
     class Pictures(ConfigBase):
         def observation_space(self):
             picture = {"type": "Box", "shape": [84, 84, 4]}

@@ -66,7 +66,7 @@ def days_left(files):
     return {use: round(seconds / DAY_S) for use, seconds in left.items()}
 
 
-def test_what_relaax_certificates_makes_expires_when_it_says(path):
+def test_certificates_of_the_command_expire_as_printed(path):
     assert days_left(files_of(path)) == {"server": 365, "client": 365, "ca": 3650}
     assert days_left(files_of(path, "environment")) == {"client": 365, "ca": 3650}
     assert days_left(TlsFiles(ca=path / "ca.crt")) == {"ca": 3650}
@@ -81,7 +81,7 @@ def test_what_relaax_certificates_makes_expires_when_it_says(path):
         ([ExtendedKeyUsageOID.CLIENT_AUTH], {"client"}),
     ],
 )
-def test_a_certificate_counts_for_what_it_is_good_for(tmp_path, uses, expected):
+def test_a_certificate_counts_for_its_uses(tmp_path, uses, expected):
     path = tmp_path / "own.crt"
     path.write_bytes(made("own", "signer", 30, *uses))
     assert set(days_left(TlsFiles(cert=path))) == expected
@@ -132,7 +132,7 @@ def test_without_tls_there_are_no_figures():
         assert list(watched.figures()) == []
 
 
-def test_what_expires_soon_is_logged_once_a_day_until_it_is_renewed(path, caplog):
+def test_a_certificate_that_expires_soon_is_logged_once_a_day_until_it_is_renewed(path, caplog):
     """On the thread, whose clock is set ahead; a certificate of two uses is said once."""
     ahead_s = [0.0]
     looked = []

@@ -21,7 +21,7 @@ def read(figures):
     }
 
 
-def test_the_age_of_a_checkpoint_is_that_of_the_last_one_that_was_saved():
+def test_the_age_is_that_of_the_last_saved_checkpoint():
     clock = Clock()
     record = SaveRecord(900.0, clock)
     clock.now += 10
@@ -38,7 +38,7 @@ def test_the_age_of_a_checkpoint_is_that_of_the_last_one_that_was_saved():
     assert found["relaax_checkpoint_interval_seconds",] == 900
 
 
-def test_what_others_have_saved_counts_too():
+def test_saves_of_other_processes_count_too():
     clock = Clock()
     record = SaveRecord(900.0, clock)
     clock.now += 10
@@ -80,7 +80,7 @@ def test_names_without_end_are_no_time_series(name):
     assert read(scalars.figures()) == {}
 
 
-def test_a_replay_says_what_it_holds_and_what_it_has_done():
+def test_a_replay_shows_its_sizes_and_its_work():
     table = TableSpec(Transitions(), "uniform", Limiter(), alpha=1.0)
     replay = ReplaySpec(SCHEMA, 512, {"all": table}).make(np.random.default_rng(1), 60.0)
     replay.open_writer("w", SCHEMA)
@@ -93,5 +93,5 @@ def test_a_replay_says_what_it_holds_and_what_it_has_done():
     assert found["relaax_replay_steps_gone_total", "lost"] == 0
 
 
-def test_a_learner_without_a_replay_of_its_own_shows_none():
+def test_a_learner_without_a_replay_of_its_own_shows_no_replay():
     assert list(replay_figures(dict)()) == []

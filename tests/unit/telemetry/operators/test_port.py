@@ -116,7 +116,7 @@ def test_figures_are_read_when_prometheus_asks(port, address):
     assert found["process_resident_memory_bytes",] > 1e6
 
 
-def test_a_histogram_counts_what_lies_within_each_bound(port, address):
+def test_a_histogram_counts_the_values_within_each_bound(port, address):
     port.show(lambda: [histogram("wait_seconds", "Wait", (0.1, 1.0), [4, 2, 1], 9.5)])
     found = samples(address)
     assert [found["relaax_wait_seconds_bucket", bound] for bound in ("0.1", "1", "+Inf")] == [
@@ -132,7 +132,7 @@ def test_another_path_is_not_found_and_says_which_there_are(port, address):
     assert ask(address, "/") == (404, "/healthz, /readyz and /metrics are here\n")
 
 
-def test_those_who_ask_nothing_delay_nobody(port, address):
+def test_silent_callers_delay_nobody(port, address):
     silent = [socket.create_connection(address) for _ in range(5)]
     assert ask(address, "/healthz") == (200, "ok\n")
     for client in silent:
