@@ -2,14 +2,14 @@
 
 ``option_kinds``        says what values of options must be
 ``option_base``         declares the options that several commands have
-``rlx_server_options``  declares the options of the RLX server
-``options``             declares those of all other commands
+``options``             declares all others, and puts those of each command together
 ``commands``            says which commands there are, with their options
 ``command_line``        builds the command-line parsers from the options
 ``yaml_reader``         reads the YAML file
 ``access_file``         reads the section ``access`` from a file of its own
 ``mistakes``            explains values that are refused
-``load``                combines flags, YAML file and defaults
+``merging``             combines flags, YAML file and defaults, and knows each value's source
+``load``                loads the configuration of a command
 ``exit_status``         turns known errors into one line and an exit status
 ``algorithm_location``  finds an algorithm's folder
 ``algorithm_loader``    imports the algorithm from its folder
@@ -36,9 +36,8 @@ from relaax.configuration.load import (
     load_parameter_server,
     load_replay_server,
     load_rlx_server,
-    require_interval_of_eviction,
-    require_none_of,
 )
+from relaax.configuration.option_base import require_interval_of_eviction, require_none_of
 from relaax.configuration.option_kinds import AwsAccess, S3Location
 from relaax.configuration.options import (
     ActorOptions,
@@ -46,8 +45,8 @@ from relaax.configuration.options import (
     LearnerOptions,
     ParameterServerOptions,
     ReplayServerOptions,
+    RlxServerOptions,
 )
-from relaax.configuration.rlx_server_options import RlxServerOptions
 
 __all__ = [
     "PARAMETER_SERVER", "ActorConfiguration", "ActorOptions", "AlgorithmSection", "AwsAccess",

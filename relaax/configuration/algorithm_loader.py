@@ -183,23 +183,36 @@ def make_config(algorithm: Algorithm, section: AlgorithmSection) -> ConfigBase:
     except ConfigurationError:
         raise
     except Exception as error:  # whatever an algorithm's own code raises
-        reason = _mistake(error, section).removeprefix("algorithm: ")
-        raise ConfigurationError(f"{section.source}: algorithm: {reason}") from error
+        raise ConfigurationError(_mistake(error, section)) from error
     require_spaces(config, section.directory)
     return config
 
 
 def _mistake(error: Exception, section: AlgorithmSection) -> str:
-    """Return in one line why a ``Config`` cannot be made."""
+    """Return in one line why a ``Config`` cannot be made, and the source of each wrong value."""
+    by_flag = {f"{key.replace('.', ': ')}: ": key for key in sorted(section.settings)}
+    in_file, given = [], []
+    for line in _mistakes(error, section):
+        start = next((start for start in by_flag if line.startswith(start)), None)
+        if start is None:
+            in_file.append(line)
+        else:
+            given.append(f"--set algorithm.{by_flag[start]}: {line.removeprefix(start)}")
+    if in_file:
+        given.insert(0, f"{section.source}: algorithm: {'; '.join(in_file)}")
+    return "; ".join(given)
+
+
+def _mistakes(error: Exception, section: AlgorithmSection) -> list[str]:
     match error:
         case ValidationError():
-            return "; ".join(explain(error))
+            return explain(error)
         case KeyError(args=(str(key),)) if key not in section.parameters:
             close = closest(key, section.parameters)
-            return f"{key}: is missing" + (f"; did you mean it by {close}?" if close else "")
+            return [f"{key}: is missing" + (f"; did you mean it by {close}?" if close else "")]
         case ValueError():
-            return str(error) or in_words(error)
-    return f"Config fails: {cause(error, section.directory)}"
+            return [(str(error) or in_words(error)).removeprefix("algorithm: ")]
+    return [f"Config fails: {cause(error, section.directory)}"]
 
 
 def _import(name: str, directory: Path) -> ModuleType:

@@ -1,6 +1,7 @@
 """Builds the command-line parsers from the declared options."""
 
 import argparse
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -8,6 +9,7 @@ from pydantic.fields import FieldInfo
 
 from relaax import __version__
 from relaax.configuration.commands import Command
+from relaax.configuration.merging import ALGORITHM
 from relaax.configuration.option_base import AccessOptions
 from relaax.configuration.option_kinds import Flag
 
@@ -44,24 +46,40 @@ def build_parser(command: Command[Any]) -> argparse.ArgumentParser:
         help="configuration YAML file, the same for all servers"
         + ("; as the first argument it needs no --config" if command.takes_file_first else ""),
     )
+    parser.add_argument(
+        "--set",
+        action="append",
+        metavar=f"{ALGORITHM}.KEY=VALUE",
+        help=f"set a key of the section {ALGORITHM}, with a value as in YAML; it beats the file, "
+        f"and {ALGORITHM}.KEY.INNER leads into a section of keys; it may be given several times, "
+        "and alike to all servers",
+    )
+    parser.add_argument(
+        "--list-options",
+        action="store_true",
+        help="print all options, and the keys of the algorithm that are given, each with its value "
+        "and the source of it, and exit",
+    )
     fields = options.model_fields
     own = list(options.__annotations__)  # before those that several commands have
     for name in dict.fromkeys([*own, *fields]):
         if name not in AccessOptions.model_fields:
-            _add_flag(parser, fields[name])
+            _add_flag(parser, fields[name], command.says)
     access = parser.add_argument_group(
         "access", "also keys of the section access of the YAML file, which holds for all servers"
     )
     for name in AccessOptions.model_fields:
         if name in fields:
-            _add_flag(access, fields[name])
+            _add_flag(access, fields[name], command.says)
     return parser
 
 
-def _add_flag(parser: argparse._ActionsContainer, field: FieldInfo) -> None:
+def _add_flag(
+    parser: argparse._ActionsContainer, field: FieldInfo, says: Mapping[str, str]
+) -> None:
     flag = _flag(field)
     metavar = flag.metavar
-    described = f"{field.description}{_default(field.default)}"
+    described = f"{says.get(str(field.alias), field.description)}{_default(field.default)}"
     settings: dict[str, Any] = {"help": described.replace("%", "%%"), "dest": field.alias}
     if metavar == ():
         # The flag --no-... overrides a true in the YAML file.

@@ -1,33 +1,23 @@
 """The options that several commands share, in classes that a command puts together."""
 
+from collections.abc import Sequence
 from typing import Any, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from relaax.address import Address, Addresses
-from relaax.configuration.option_kinds import (
-    AddressesOption,
-    AddressOption,
-    AwsAccess,
-    CountOption,
-    DirectoryOption,
-    FileOption,
-    LevelOption,
-    ParameterServerOption,
-    ProxyOption,
-    RestoreOption,
-    S3Option,
-    SecondsOption,
-    SwitchOption,
-    UrlOption,
-    WhenFullOption,
-    WholeOption,
-)
+from relaax.configuration import option_kinds as kinds
+from relaax.errors import ConfigurationError
 
 
 def option(default: Any, description: str) -> Any:
     """Return a field with a default, and a description for ``--help``."""
     return Field(default, description=description)
+
+
+def bind_at(port: int) -> Any:
+    """Return the field ``bind`` of a server, whose default is this port of this machine."""
+    return option(Address("localhost", port), "address to serve")
 
 
 class Options(BaseModel):
@@ -52,27 +42,27 @@ class Options(BaseModel):
 class AccessOptions(Options):
     """Tokens, certificates and proxy, also keys of the section ``access`` of the YAML file."""
 
-    auth_token_file: FileOption | None = option(
+    auth_token_file: kinds.FileOption | None = option(
         None,
         "file of tokens, each line ROLE TOKEN with a role of server, environment or monitor: this "
         "process shows that of server (of several the second, since others may not know the newest "
         "yet), and asks callers for one with their right; it is read again when it changes",
     )
-    tls_cert: FileOption | None = option(
+    tls_cert: kinds.FileOption | None = option(
         None, "certificate that is shown to others, a PEM file; with --tls-key"
     )
-    tls_key: FileOption | None = option(None, "its key, a PEM file")
-    tls_ca: FileOption | None = option(
+    tls_key: kinds.FileOption | None = option(None, "its key, a PEM file")
+    tls_ca: kinds.FileOption | None = option(
         None,
         "certificates that those of others must be signed by, a PEM file: servers ask callers for "
         "one; by default those of the system count, and callers need none",
     )
-    insecure: SwitchOption = option(
+    insecure: kinds.SwitchOption = option(
         False,
         "listen at addresses that other machines reach without TLS or without tokens, and send "
         "tokens without TLS",
     )
-    proxy: ProxyOption | None = option(
+    proxy: kinds.ProxyOption | None = option(
         None,
         "HTTP proxy with CONNECT through which other servers of the training are called; by "
         "default they are called directly, whatever http_proxy and variables like it say",
@@ -82,10 +72,10 @@ class AccessOptions(Options):
 class LogOptions(Options):
     """The log of a command."""
 
-    log_level: LevelOption = option(
+    log_level: kinds.LevelOption = option(
         "WARNING", "what to log: DEBUG, INFO, WARNING, ERROR or CRITICAL"
     )
-    log_file: FileOption | None = option(
+    log_file: kinds.FileOption | None = option(
         None,
         "write the log into this file, too, with the name of the process in each line; all servers "
         "may write into the same one",
@@ -95,7 +85,7 @@ class LogOptions(Options):
 class ServerOptions(LogOptions, AccessOptions):
     """The log, guards and operators' port of a server."""
 
-    http_bind: AddressOption | None = option(
+    http_bind: kinds.AddressOption | None = option(
         None,
         "answer HTTP at this address: /healthz and /readyz say how the server is, /metrics has "
         "figures for Prometheus; by default there is no such port",
@@ -105,70 +95,71 @@ class ServerOptions(LogOptions, AccessOptions):
 class S3Options(Options):
     """How a command reaches S3."""
 
-    aws_keys: FileOption | None = option(
+    aws_keys: kinds.FileOption | None = option(
         None,
         "YAML file with the keys 'access' and 'secret' for AWS S3; without it boto3 looks where "
         "it always does: environment, ~/.aws, the machine's role",
     )
-    aws_endpoint_url: UrlOption | None = option(
+    aws_endpoint_url: kinds.UrlOption | None = option(
         None,
         "URL of an S3 store that is not Amazon's, such as MinIO or Ceph; by default that of the "
         "environment variable AWS_ENDPOINT_URL_S3, if it is set",
     )
 
     @property
-    def aws(self) -> AwsAccess:
+    def aws(self) -> kinds.AwsAccess:
         """Keys and endpoint."""
-        return AwsAccess(self.aws_keys, self.aws_endpoint_url)
+        return kinds.AwsAccess(self.aws_keys, self.aws_endpoint_url)
 
 
-class CheckpointOptions(S3Options):
+class PlaceOptions(S3Options):
+    """A place of checkpoints."""
+
+    checkpoint_dir: kinds.DirectoryOption | None = option(None, "directory of checkpoints")
+    checkpoint_aws_s3: kinds.S3Option | None = option(None, "AWS S3 bucket and key of checkpoints")
+
+
+class SavingOptions(PlaceOptions):
+    """A place of checkpoints, and how often they are saved."""
+
+    checkpoint_interval: kinds.SecondsOption = option(900.0, "seconds between checkpoints")
+
+
+class CheckpointOptions(SavingOptions):
     """Where checkpoints are saved, how often and how many, and with which one to begin."""
 
-    checkpoint_dir: DirectoryOption | None = option(None, "directory of checkpoints")
-    checkpoint_aws_s3: S3Option | None = option(None, "AWS S3 bucket and key of checkpoints")
-    checkpoint_interval: SecondsOption = option(900.0, "seconds between checkpoints")
-    checkpoints_to_keep: CountOption = option(5, "how many of the latest checkpoints are kept")
-    keep_best: WholeOption = option(
-        1, "how many of the checkpoints with the best scores of evaluations are kept, too"
+    checkpoints_to_keep: kinds.CountOption = option(
+        5, "how many of the latest checkpoints are kept"
     )
-    restore: RestoreOption = option(
+    keep_best: kinds.WholeOption = option(
+        1,
+        "how many of the best checkpoints are kept, too: by the scores of evaluations, or else by "
+        "the mean return of the training when they were saved",
+    )
+    restore: kinds.RestoreOption = option(
         "latest", "which checkpoint to begin with: the latest, the N-th before it, the best, a step"
     )
-    list_checkpoints: SwitchOption = option(
+    list_checkpoints: kinds.SwitchOption = option(
         False,
         "print a table of the checkpoints that there are, and exit; nothing is changed, and a "
         "training may go on meanwhile",
     )
 
 
-class ReadingOptions(S3Options):
-    """Where a command reads checkpoints that a parameter server has saved."""
-
-    checkpoint_dir: DirectoryOption | None = option(
-        None,
-        "directory of the checkpoints that are exported, or served with --exploit; by default that "
-        "of the parameter server's section in the YAML file",
-    )
-    checkpoint_aws_s3: S3Option | None = option(
-        None, "AWS S3 bucket and key of checkpoints, likewise"
-    )
-
-
 class TrainingOptions(Options):
     """The address of the parameter server."""
 
-    parameter_server: ParameterServerOption = option(
+    parameter_server: kinds.ParameterServerOption = option(
         Addresses([Address("localhost", 7000)]),
         "address of the parameter server, or of all its shards, the first one first; by default "
         "the --shards of its section in the YAML file",
     )
 
 
-class FollowingOptions(ServerOptions, TrainingOptions):
-    """A server that ends with the training."""
+class WaitingOptions(Options):
+    """How long a server outlives the parameter server that it needs."""
 
-    give_up: SecondsOption = option(
+    give_up: kinds.SecondsOption = option(
         3600.0,
         "end, with status 1, when the parameter server has not answered for so long, since the "
         "start or since its last answer: it may have ended with the training meanwhile; where "
@@ -176,18 +167,27 @@ class FollowingOptions(ServerOptions, TrainingOptions):
     )
 
 
-class DeliveringOptions(TrainingOptions):
-    """Where a worker or an actor delivers steps."""
+class FollowingOptions(ServerOptions, TrainingOptions, WaitingOptions):
+    """A server that ends with the training."""
 
-    learner: AddressOption = option(
-        Address("localhost", 7002), "address of the learner, for algorithms that have one"
-    )
-    replay_servers: AddressesOption | None = option(
+
+class ReplayServersOptions(Options):
+    """The addresses of the replay servers."""
+
+    replay_servers: kinds.AddressesOption | None = option(
         None,
         "addresses of the replay servers, to which steps go instead; by default those of the "
         "learner's section in the YAML file",
     )
-    when_full: WhenFullOption = option(
+
+
+class DeliveringOptions(TrainingOptions, ReplayServersOptions):
+    """Where a worker or an actor delivers steps."""
+
+    learner: kinds.AddressOption = option(
+        Address("localhost", 7002), "address of the learner, for algorithms that have one"
+    )
+    when_full: kinds.WhenFullOption = option(
         "wait",
         "what happens to steps while the replay takes no more, because the learner does not keep "
         "up: 'wait' lets environments wait, but for no more than five seconds where it does not "
@@ -198,12 +198,37 @@ class DeliveringOptions(TrainingOptions):
 class StoringOptions(Options):
     """How long stored steps, and those who deliver them, are remembered."""
 
-    lease: SecondsOption = option(
+    lease: kinds.SecondsOption = option(
         60.0, "forget a worker of which nothing was heard for so many seconds"
     )
-    evict_after: SecondsOption | None = option(
+    evict_after: kinds.SecondsOption | None = option(
         None, "evict steps that are older than so many seconds; if omitted, only to make room"
     )
-    evict_interval: SecondsOption = option(
+    evict_interval: kinds.SecondsOption = option(
         10.0, "seconds between two times at which --evict-after is looked at"
     )
+
+
+class SeedOptions(Options):
+    """Where random numbers begin."""
+
+    seed: kinds.WholeOption | None = option(
+        None,
+        "where the random numbers of this server's workers begin, another number for each RLX "
+        "server; by default it is made of the host name and the port",
+    )
+
+
+def require_none_of(options: StoringOptions, names: Sequence[str], reason: str) -> None:
+    """Raise ConfigurationError if any of these options is given, which would have no effect."""
+    for name in names:
+        if name in options.model_fields_set:
+            raise ConfigurationError(f"--{name.replace('_', '-')}: {reason}")
+
+
+def require_interval_of_eviction(options: StoringOptions) -> None:
+    """Raise ConfigurationError for an interval of what is not done."""
+    if options.evict_after is None:
+        require_none_of(
+            options, ("evict_interval",), "without --evict-after nothing is evicted by its age"
+        )

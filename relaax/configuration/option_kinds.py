@@ -232,7 +232,6 @@ ExploitOption = Annotated[
 SwitchOption = Annotated[bool, Flag(())]
 NiceOption = Annotated[int, Field(ge=0, le=19), BeforeValidator(_count), Flag("N")]
 PauseOption = Annotated[NonNegativeFloat, BeforeValidator(_no_bool), Flag("SECONDS")]
-SeedOption = Annotated[NonNegativeInt, BeforeValidator(_count), Flag("N")]
 UrlOption = Annotated[str, BeforeValidator(_url), Flag("URL")]
 NameOption = Annotated[str, BeforeValidator(directory_name), Flag("NAME")]
 EnvironmentOption = Annotated[str, BeforeValidator(_text), Flag("ENV")]

@@ -1,104 +1,79 @@
-"""The options of all commands but ``relaax-rlx-server``.
-
-A field is a YAML key and a command-line flag at once.
-"""
+"""The options of each command. A field is a YAML key and a command-line flag at once."""
 
 from typing import Self
 
 from pydantic import model_validator
 
 from relaax.address import Address
+from relaax.configuration import option_kinds as kinds
 from relaax.configuration.option_base import (
     AccessOptions,
     CheckpointOptions,
     DeliveringOptions,
     FollowingOptions,
     LogOptions,
-    ReadingOptions,
-    S3Options,
+    PlaceOptions,
+    ReplayServersOptions,
+    SavingOptions,
+    SeedOptions,
     ServerOptions,
     StoringOptions,
+    WaitingOptions,
+    bind_at,
     option,
 )
-from relaax.configuration.option_kinds import (
-    ActorModeOption,
-    AddressesOption,
-    AddressOption,
-    CheckpointOption,
-    CountOption,
-    DirectoryOption,
-    EnvironmentOption,
-    FetchModeOption,
-    FileOption,
-    JsonOption,
-    NameOption,
-    NiceOption,
-    PauseOption,
-    ReturnOption,
-    S3Option,
-    SecondsOption,
-    SeedOption,
-    ShardOption,
-    SwitchOption,
-    WholeOption,
-)
+
+#: What to write in the place of options that there were.
+REPLACED = {
+    "--inference": "write '--workers: auto' for what was 'batched'; leave it out, or write "
+    "'--workers: connection', for what was 'inline'"
+}
 
 
-class ParameterServerOptions(CheckpointOptions, ServerOptions):
+class ParameterServerOptions(CheckpointOptions, WaitingOptions, ServerOptions):
     """The options of ``relaax-parameter-server``."""
 
-    bind: AddressOption = option(Address("localhost", 7000), "address to serve")
-    keep_best: WholeOption = option(
-        1,
-        "how many of the best checkpoints are kept, too: by the scores of evaluations, or else by "
-        "the mean return of the training when they were saved",
-    )
-    metrics_dir: DirectoryOption | None = option(None, "directory of TensorBoard event files")
-    run_name: NameOption | None = option(
+    bind: kinds.AddressOption = bind_at(7000)
+    metrics_dir: kinds.DirectoryOption | None = option(None, "directory of TensorBoard event files")
+    run_name: kinds.NameOption | None = option(
         None,
         "name of the run in TensorBoard, a directory below --metrics-dir; by default that of the "
         "YAML file",
     )
-    metrics_aws_s3: S3Option | None = option(
+    metrics_aws_s3: kinds.S3Option | None = option(
         None, "AWS S3 bucket and key that the files of --metrics-dir are copied to"
     )
-    wandb_project: NameOption | None = option(
+    wandb_project: kinds.NameOption | None = option(
         None,
         "hand the metrics to this project of Weights & Biases, too; nothing is sent with the "
         "environment variable WANDB_MODE=offline",
     )
-    max_client_metric_names: CountOption = option(
+    max_client_metric_names: kinds.CountOption = option(
         1000, "how many names environments may give to metrics since the start; others are dropped"
     )
-    max_client_metric_rate: CountOption = option(
+    max_client_metric_rate: kinds.CountOption = option(
         1000,
         "how many of these metrics are stored in a second, of all environments; others are dropped",
     )
-    goal_return: ReturnOption | None = option(
+    goal_return: kinds.ReturnOption | None = option(
         None, "stop when the mean return of the last episodes reaches this"
     )
-    goal_episodes: CountOption = option(100, "how many episodes --goal-return is the mean of")
-    keep_serving: SwitchOption = option(
+    goal_episodes: kinds.CountOption = option(100, "how many episodes --goal-return is the mean of")
+    keep_serving: kinds.SwitchOption = option(
         False, "when the training is over, go on serving its result until stopped"
     )
-    replica_of: AddressOption | None = option(
+    replica_of: kinds.AddressOption | None = option(
         None,
         "serve the values of the parameter server at this address, and hand all else to it; a "
         "replica keeps no checkpoints and writes no metrics",
     )
-    shard: ShardOption | None = option(
+    shard: kinds.ShardOption | None = option(
         None,
         "hold the I-th of N slices of the parameters; the first shard counts the steps, writes the "
         "metrics, and says when all save",
     )
-    shards: AddressesOption | None = option(
+    shards: kinds.AddressesOption | None = option(
         None, "addresses of all shards, the first one first: the same for all of them"
-    )
-    give_up: SecondsOption = option(
-        3600.0,
-        "end, with status 1, when what a replica copies, or the first shard for the others, has "
-        "not answered for so long, since the start or since its last answer: it may have ended "
-        "with the training meanwhile; or when S3 does not answer at the start",
     )
 
     @model_validator(mode="after")
@@ -122,30 +97,92 @@ class ParameterServerOptions(CheckpointOptions, ServerOptions):
         return self.shards[self.shard.index - 1]
 
 
-class ReplayServerOptions(StoringOptions, S3Options, FollowingOptions):
+class RlxServerOptions(PlaceOptions, DeliveringOptions, FollowingOptions, SeedOptions):
+    """The options of ``relaax-rlx-server``."""
+
+    bind: kinds.AddressOption = bind_at(7001)
+    workers: kinds.WorkersOption = option(
+        "connection",
+        "how many processes serve the environments: 'connection' forks one for each connection; a "
+        "number, or 'auto' (one for each core, one with a GPU), forks them once and shares all "
+        "connections among them, which is faster and takes less memory with many of them",
+    )
+    timeout: kinds.SecondsOption | None = option(
+        None,
+        "close a connection at the first end of an episode after this many seconds, so that a "
+        "load balancer can send the client elsewhere; no need to use it on a local run",
+    )
+    drain: kinds.PauseOption = option(
+        20.0,
+        "at SIGTERM take no more connections, and close each at the end of an episode, for so many "
+        "seconds; 0 closes all at once, as Ctrl-C does",
+    )
+    worker_timeout: kinds.SecondsOption = option(
+        300.0, "kill a worker that does nothing for so long; its clients come back to another one"
+    )
+    worker_memory: kinds.MebibytesOption | None = option(
+        None,
+        "free memory that the first connection needs; later ones need the mean of those that are "
+        "served. Unless given: 128 with a worker of its own, 1 in a shared one, or what states of "
+        "a rollout take, if that is more",
+    )
+    message_timeout: kinds.SecondsOption = option(
+        30.0, "close a connection when a message takes longer than this, in either direction"
+    )
+    environments_without_certificate: kinds.SwitchOption = option(
+        False,
+        "with --tls-ca: environments need no certificate of their own; their tokens say that they "
+        "may play",
+    )
+    hello_timeout: kinds.SecondsOption = option(
+        10.0,
+        "close a connection that has said nothing for so long, or not shown its token; until then "
+        "it costs no worker",
+    )
+    max_connections: kinds.CountOption = option(
+        4096, "how many connections are served, at most; further ones are closed"
+    )
+    max_connections_per_address: kinds.CountOption = option(
+        4096, "how many of them may come from one address, at most; behind a load balancer all do"
+    )
+    max_message_rate: kinds.CountOption = option(
+        20_000, "close a connection that sends more messages in a second"
+    )
+    max_metric_rate: kinds.CountOption = option(
+        1000,
+        "how many metrics are read in a second of a connection; a client that sends more waits",
+    )
+    max_episode_steps: kinds.CountOption | None = option(
+        None,
+        "close a connection one of whose episodes has more steps; by default an episode may go on "
+        "for ever",
+    )
+    max_frame_bytes: kinds.BytesOption | None = option(
+        None,
+        "close a connection whose message is larger; by default some times what its observations "
+        "have, and no less than 64 KiB",
+    )
+    max_environments: kinds.CountOption = option(
+        1024, "how many environments one connection may carry, at most"
+    )
+    exploit: kinds.ExploitOption | None = option(
+        None,
+        "serve a checkpoint, by default the latest, without learning and without a parameter "
+        "server: actions are the policy's most probable ones",
+    )
+    stochastic: kinds.SwitchOption = option(
+        False, "with --exploit: actions are samples of the policy, as in training"
+    )
+
+
+class ReplayServerOptions(StoringOptions, SavingOptions, ReplayServersOptions, FollowingOptions):
     """The options of ``relaax-replay-server``."""
 
-    bind: AddressOption = option(
-        Address("localhost", 7003), "address at which workers deliver and the learner draws"
-    )
-    replay_servers: AddressesOption | None = option(
-        None,
-        "addresses of all replay servers, this one included: it stores its share; by default those "
-        "of the learner's section in the YAML file",
-    )
-    name: NameOption | None = option(
+    bind: kinds.AddressOption = bind_at(7003)
+    name: kinds.NameOption | None = option(
         None,
         "name of this server in metrics, and of its directory below --checkpoint-dir; by default "
         "HOST-PORT of --bind",
-    )
-    checkpoint_dir: DirectoryOption | None = option(
-        None, "directory in which the stored steps are saved; if omitted, they are not"
-    )
-    checkpoint_aws_s3: S3Option | None = option(
-        None, "AWS S3 bucket and key under which the stored steps are saved"
-    )
-    checkpoint_interval: SecondsOption = option(
-        900.0, "seconds between two times at which the stored steps are saved"
     )
 
     @property
@@ -154,37 +191,31 @@ class ReplayServerOptions(StoringOptions, S3Options, FollowingOptions):
         return self.name or f"{self.bind.host}-{self.bind.port}"
 
 
-class LearnerOptions(CheckpointOptions, StoringOptions, FollowingOptions):
+class LearnerOptions(CheckpointOptions, StoringOptions, ReplayServersOptions, FollowingOptions):
     """The options of ``relaax-learner``."""
 
-    bind: AddressOption = option(
-        Address("localhost", 7002), "address at which workers deliver experience"
+    bind: kinds.AddressOption = bind_at(7002)
+    publish_interval: kinds.PauseOption = option(
+        0.3, "publish the parameters no more often than this"
     )
-    checkpoint_dir: DirectoryOption | None = option(
-        None, "directory of the learner's own checkpoints, another one than the parameter server's"
-    )
-    publish_interval: PauseOption = option(0.3, "publish the parameters no more often than this")
-    publish_every: CountOption | None = option(
+    publish_every: kinds.CountOption | None = option(
         None, "publish the parameters after so many steps of the learner, and not by the clock"
     )
-    replay_servers: AddressesOption | None = option(
-        None, "addresses of the replay servers; without them the learner itself stores the steps"
-    )
-    prefetch: CountOption = option(2, "how many batches are prepared ahead of the learner")
-    prefetch_threads: CountOption = option(
+    prefetch: kinds.CountOption = option(2, "how many batches are prepared ahead of the learner")
+    prefetch_threads: kinds.CountOption = option(
         1, "how many batches are drawn at a time: more than one where replay servers are far away"
     )
-    nice: NiceOption = option(
+    nice: kinds.NiceOption = option(
         10,
         "niceness of the learner's process, 0 to 19: what answers environments on the same "
         "machine comes first",
     )
-    start_afresh: SwitchOption = option(
+    start_afresh: kinds.SwitchOption = option(
         False,
         "let what this learner publishes replace what is published, also where it does not "
         "continue that; by default it is refused then",
     )
-    save_replay: SwitchOption | None = option(
+    save_replay: kinds.SwitchOption | None = option(
         None,
         "save the stored steps, too, whenever a checkpoint is saved; by default they are, where "
         "all of a full replay fit on the disk of --checkpoint-dir and, as copies, in the memory; "
@@ -192,58 +223,57 @@ class LearnerOptions(CheckpointOptions, StoringOptions, FollowingOptions):
     )
 
 
-class ActorOptions(DeliveringOptions, LogOptions, AccessOptions):
+class ActorOptions(DeliveringOptions, SeedOptions, LogOptions, AccessOptions):
     """The options of ``relaax-actor``."""
 
-    env: EnvironmentOption | None = option(
+    env: kinds.EnvironmentOption | None = option(
         None,
         "the environment: its name in Gymnasium, MODULE:NAME to import a module before, or "
         "FILE.py:CLASS for a class of your own",
     )
-    env_kwargs: JsonOption = option({}, "further arguments for the environment, as a JSON object")
-    actors: CountOption = option(1, "how many actors there are, each a process with its own")
-    mode: ActorModeOption = option(
+    env_kwargs: kinds.JsonOption = option(
+        {}, "further arguments for the environment, as a JSON object"
+    )
+    actors: kinds.CountOption = option(1, "how many actors there are, each a process with its own")
+    mode: kinds.ActorModeOption = option(
         "training",
         "what the actors act for: 'training', or 'eval_deterministic' and 'eval_stochastic', from "
         "which nothing is learnt",
     )
-    episodes: CountOption | None = option(None, "stop after so many episodes of each actor")
-    fetch_parameter_mode: FetchModeOption = option(
+    episodes: kinds.CountOption | None = option(None, "stop after so many episodes of each actor")
+    fetch_parameter_mode: kinds.FetchModeOption = option(
         "step", "whether actors fetch the parameters by steps or by episodes"
     )
-    fetch_parameter_interval: CountOption = option(
+    fetch_parameter_interval: kinds.CountOption = option(
         10, "fetch the parameters before each so many-th step, or episode"
     )
-    limit_episode_length: CountOption | None = option(
+    limit_episode_length: kinds.CountOption | None = option(
         None, "cut an episode off after so many steps"
     )
-    seed: SeedOption | None = option(
-        None, "seed of the first actor and its environment; the next one gets N + 1"
-    )
-    environment_timeout: PauseOption = option(
+    environment_timeout: kinds.PauseOption = option(
         600.0,
         "make an environment again that takes longer for a step or a start of an episode (0: wait "
         "for ever)",
     )
-    record_video: DirectoryOption | None = option(
+    record_video: kinds.DirectoryOption | None = option(
         None, "record episodes of the first actor as MP4 files here (needs relaax[video])"
     )
-    record_every: CountOption = option(
+    record_every: kinds.CountOption = option(
         10, "record every so many-th episode, beginning with the first"
     )
-    max_videos: CountOption = option(10, "keep so many of the newest files")
+    max_videos: kinds.CountOption = option(10, "keep so many of the newest files")
 
 
-class ExportOptions(ReadingOptions, LogOptions):
+class ExportOptions(PlaceOptions, LogOptions):
     """The options of ``relaax-export``."""
 
-    checkpoint: CheckpointOption = option("latest", "which checkpoint is written")
-    onnx: FileOption | None = option(
+    checkpoint: kinds.CheckpointOption = option("latest", "which checkpoint is written")
+    onnx: kinds.FileOption | None = option(
         None, "write the policy as an ONNX file here (needs relaax[export])"
     )
-    saved_model: DirectoryOption | None = option(
+    saved_model: kinds.DirectoryOption | None = option(
         None, "write the policy as a TensorFlow SavedModel into this directory"
     )
-    float_images: SwitchOption = option(
+    float_images: kinds.SwitchOption = option(
         False, "images are float32 as environments send them, and not bytes"
     )

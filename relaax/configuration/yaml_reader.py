@@ -70,18 +70,24 @@ def read_keys(path: Path, example: str) -> dict[str, Any]:
     return content
 
 
+def read_value(text: str, place: str) -> Any:
+    """Return what a text holds in YAML; ConfigurationError begins with its ``place``."""
+    try:
+        return yaml.load(text, _Loader)  # noqa: S506 - a subclass of SafeLoader
+    except yaml.MarkedYAMLError as error:
+        line = error.problem_mark.line + 1 if error.problem_mark else 1
+        raise ConfigurationError(f"{place}, line {line}: {mistake_of(error)}") from error
+    except (yaml.YAMLError, ValueError) as error:  # ValueError: an impossible date
+        raise ConfigurationError(f"{place}: {error}") from error
+    except ConfigurationError as error:
+        raise ConfigurationError(f"{place}, {error}") from error
+
+
 def _read(path: Path) -> Any:
     try:
-        with path.open(encoding="utf-8") as file:
-            return yaml.load(file, _Loader)  # noqa: S506 - a subclass of SafeLoader
+        text = path.read_text(encoding="utf-8")
     except OSError as error:
         raise ConfigurationError(f"cannot read {path}: {error.strerror}") from error
     except UnicodeDecodeError as error:
         raise ConfigurationError(f"{path} is not UTF-8 text: {error.reason}") from error
-    except yaml.MarkedYAMLError as error:
-        line = error.problem_mark.line + 1 if error.problem_mark else 1
-        raise ConfigurationError(f"{path}, line {line}: {mistake_of(error)}") from error
-    except (yaml.YAMLError, ValueError) as error:  # ValueError: an impossible date
-        raise ConfigurationError(f"{path}: {error}") from error
-    except ConfigurationError as error:
-        raise ConfigurationError(f"{path}, {error}") from error
+    return read_value(text, str(path))

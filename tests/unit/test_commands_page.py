@@ -6,21 +6,14 @@ from pathlib import Path
 import pytest
 
 from relaax.configuration.command_line import build_parser
-from relaax.configuration.commands import (
-    ACTOR,
-    EXPORT,
-    LEARNER,
-    PARAMETER_SERVER,
-    REPLAY_SERVER,
-    RLX_SERVER,
-)
+from relaax.configuration.commands import COMMANDS
 from relaax.configuration.option_base import AccessOptions
 
 PAGE = (Path(__file__).parents[2] / "docs" / "commands.md").read_text()
 #: Options of all servers, which have a table of their own.
 OF_ACCESS = {str(field.alias) for field in AccessOptions.model_fields.values()}
-
-COMMANDS = [PARAMETER_SERVER, RLX_SERVER, LEARNER, REPLAY_SERVER, ACTOR, EXPORT]
+#: Options of all commands, which have another one.
+OF_ALL = {"--set", "--list-options"}
 
 
 def _on_page(command: str) -> set[str]:
@@ -35,11 +28,12 @@ def test_the_table_of_a_command_has_its_options_and_no_others(command) -> None:
     actions = build_parser(command)._actions  # noqa: SLF001 - argparse lists them nowhere else
     wanted = {action.option_strings[-1] for action in actions if action.option_strings}
     wanted = {re.sub("^--no-", "--", name) for name in wanted} - {"--help", "--version"}
-    wanted -= OF_ACCESS
+    wanted -= OF_ACCESS | OF_ALL
     missing = wanted - _on_page(command.name)
     assert _on_page(command.name) - wanted == set()
     assert missing == set()
 
 
-def test_the_table_of_access_has_the_options_of_all_servers() -> None:
+def test_the_tables_of_all_commands_have_their_options() -> None:
     assert _on_page("access") == OF_ACCESS
+    assert _on_page("every command with --config") - {"--config"} == OF_ALL

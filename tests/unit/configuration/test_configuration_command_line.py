@@ -8,19 +8,11 @@ import sys
 import pytest
 
 from relaax import __version__
-from relaax.configuration import (
-    ParameterServerOptions,
-    RlxServerOptions,
-    load_parameter_server,
-    load_rlx_server,
-    run_command,
-)
+from relaax.configuration import commands, load_parameter_server, load_rlx_server, run_command
+from relaax.configuration.command_line import build_parser
 from relaax.errors import BridgeError, CheckpointError, CheckpointMismatch, ConfigurationError
 
-COMMANDS = pytest.mark.parametrize(
-    ("load", "options"),
-    [(load_parameter_server, ParameterServerOptions), (load_rlx_server, RlxServerOptions)],
-)
+LOADERS = pytest.mark.parametrize("load", [load_parameter_server, load_rlx_server])
 
 
 def exit_status_and_output(load, arguments, capsys):
@@ -30,17 +22,21 @@ def exit_status_and_output(load, arguments, capsys):
     return exit_.value.code, " ".join((output.out + output.err).split())
 
 
-@COMMANDS
-def test_the_help_explains_every_option_with_its_default(load, options, capsys):
-    status, text = exit_status_and_output(load, ["--help"], capsys)
-    assert status == 0
-    for name, field in options.model_fields.items():
-        explained = field.description
+@pytest.mark.parametrize("command", commands.COMMANDS, ids=lambda command: command.name)
+def test_the_help_explains_every_option_with_its_default(command):
+    text = " ".join(build_parser(command).format_help().split())
+    for name, field in command.options.model_fields.items():
+        explained = command.says.get(field.alias, field.description)
         if field.default not in (None, False):
             explained += f" (default: {field.default})"
         assert f"--{name.replace('_', '-')}" in text
         assert explained in text
     assert "A flag beats the YAML file, and the YAML file beats the default." in text
+
+
+@pytest.mark.parametrize("command", commands.COMMANDS, ids=lambda command: command.name)
+def test_words_of_a_command_s_own_are_of_its_options(command):
+    assert set(command.says) <= {field.alias for field in command.options.model_fields.values()}
 
 
 def test_the_help_shows_the_options_of_the_seed_and_their_values(capsys):
@@ -62,14 +58,14 @@ def test_the_help_shows_the_options_of_the_seed_and_their_values(capsys):
         assert option in rlx_server
 
 
-@COMMANDS
-def test_the_version_is_that_of_the_package(load, options, capsys):
+@LOADERS
+def test_the_version_is_that_of_the_package(load, capsys):
     status, text = exit_status_and_output(load, ["--version"], capsys)
     assert status == 0
     assert text.endswith(f" {__version__}")
 
 
-@COMMANDS
+@LOADERS
 @pytest.mark.parametrize(
     ("arguments", "reason"),
     [
@@ -78,7 +74,7 @@ def test_the_version_is_that_of_the_package(load, options, capsys):
         (["--config", "x.yaml", "--bind"], "argument --bind: expected one argument"),
     ],
 )
-def test_a_malformed_command_line_is_status_2(load, options, arguments, reason, capsys):
+def test_a_malformed_command_line_is_status_2(load, arguments, reason, capsys):
     status, text = exit_status_and_output(load, arguments, capsys)
     assert status == 2
     assert text.endswith(f"error: {reason}")
