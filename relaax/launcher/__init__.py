@@ -1,13 +1,14 @@
 """The command ``relaax-train``: starts the processes of a Procfile and shows the progress.
 
 ``main``              the command
-``check``             what is wrong, or doubtful, before anything is started
+``described``         the processes of a Procfile, and the addresses that each is told
+``shell_words``       the words of a line's shell command
+``check``             mistakes and doubts before anything is started
 ``new_algorithm``     writes a small algorithm into a folder
 ``new_application``   the command ``relaax-new``, which writes an environment into a folder
-``ports``             which of its ports are free, and when a server listens
-``process_manager``   starts the processes, and stops all when one exits
-``launched_process``  one of them, which stops when the launcher is killed
+``ports``             free ports, and the moment at which a server listens
+``runner``            runs the processes of an engine, and stops all when one exits
 ``live_printer``      prints their output, with the training's progress below it
 ``process_log``       writes it into a file, too
-``engines``           where they run, when that is not this machine alone
+``engines``           the machines that they run on
 """

@@ -1,25 +1,20 @@
 """What is wrong, or doubtful, in the configuration of a training, before anything is started."""
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from relaax.acting.announced_spaces import DOUBTFUL
-from relaax.address import Address
 from relaax.algorithm_base import ConfigBase
-from relaax.configuration import AlgorithmSection, Configuration
+from relaax.configuration import AlgorithmSection
 from relaax.configuration.algorithm_loader import Algorithm, load_algorithm, make_config
+from relaax.configuration.commands import LEARNER, PARAMETER_SERVER, REPLAY_SERVER, RLX_SERVER
 from relaax.errors import ConfigurationError
-from relaax.launcher.engines.plan import configured
-from relaax.launcher.ports import servers_of
+from relaax.launcher.described import HERE, Described
 from relaax.launcher.process_log import BEGINS
 from relaax.replay.process.replay_memory import memory_of_replay
 from relaax.telemetry.log_file import OLDER_FILES
-
-#: Such a line chooses its folder, or its arguments, when a shell runs it.
-_KNOWN_LATER = re.compile(r"\bcd\b|[$`]")
 
 #: What a line says that runs a learner, however it does.
 _RUNS_LEARNER = re.compile(r"relaax-learner|relaax\.server\.learner")
@@ -27,11 +22,8 @@ _RUNS_LEARNER = re.compile(r"relaax-learner|relaax\.server\.learner")
 #: What a line says that runs a program of RELAAX, and what one says that plays environments.
 _OF_RELAAX, _PLAYS = re.compile(r"relaax[-.]"), re.compile(r"(^|\s)--rlx-server\b")
 
-#: Hosts at which a process of this machine listens.
-_HERE = ("localhost", "127.0.0.1", "::1", "0.0.0.0", "::")  # noqa: S104
-
-_PARAMETER_SERVER, _RLX = "relaax-parameter-server", "relaax-rlx-server"
-_LEARNER, _REPLAY = "relaax-learner", "relaax-replay-server"
+_PARAMETER_SERVER, _RLX = PARAMETER_SERVER.name, RLX_SERVER.name
+_LEARNER, _REPLAY = LEARNER.name, REPLAY_SERVER.name
 
 #: By option: the program that has to listen there.
 _LISTENERS = {
@@ -58,55 +50,30 @@ class Findings:
     notes: list[str] = field(default_factory=list)
 
 
-@dataclass(frozen=True)
-class _Line:
-    """A line of the Procfile that runs a program of RELAAX."""
-
-    name: str
-    program: str
-    configuration: Configuration[Any]
-
-    @property
-    def listens(self) -> Address | None:
-        """Where it listens: a shard at its place among all."""
-        options = self.configuration.options
-        place: Address | None = getattr(options, "place", getattr(options, "bind", None))
-        return place
-
-    def connects(self, option: str) -> list[Address]:
-        """Return the addresses of an option, none where it is not given."""
-        value = getattr(self.configuration.options, option.strip("-").replace("-", "_"), None)
-        return [value] if isinstance(value, Address) else [*value] if value else []
-
-
-def check(commands: Mapping[str, str], *, on_one_machine: bool = True) -> Findings:
-    """Read what the processes of a Procfile would read, by name, and return what is to be said.
+def check(processes: Sequence[Described], *, on_one_machine: bool = True) -> Findings:
+    """Return the findings in the processes of a Procfile.
 
     Where each has a machine of its own, or all are one process, they are not ``on_one_machine``,
     and share no ports.
     """
     found, lines, is_read_whole = Findings(), [], True
-    for name, command in commands.items():
-        try:
-            is_later = _KNOWN_LATER.search(command)
-            read = None if is_later else configured(command, anywhere=False)
-        except ConfigurationError as error:
-            found.mistakes.append(f"{name}: {error}")
-            continue
-        if read is not None:
-            lines.append(_Line(name, *read))
-        elif _OF_RELAAX.search(command) or not _PLAYS.search(command):
+    for process in processes:
+        if process.mistake and process.is_as_written:
+            found.mistakes.append(f"{process.name}: {process.mistake}")
+        elif process.program and process.is_as_written:
+            lines.append(process)
+        elif _OF_RELAAX.search(process.text) or not _PLAYS.search(process.text):
             is_read_whole = False
     if on_one_machine:
         found.mistakes.extend(_shared_ports(lines))
         found.mistakes.extend(_shared_checkpoints(lines))
-        unserved = _unserved(commands, lines)
+        unserved = _unserved(processes, lines)
         (found.mistakes if is_read_whole else found.doubts).extend(unserved)
-    sections = {str(line.configuration.algorithm): line.configuration.algorithm for line in lines}
+    sections = {str(line.algorithm): line.algorithm for line in lines if line.algorithm}
     if len(sections) > 1:
         files = ", ".join(sorted({str(section.source) for section in sections.values()}))
         found.doubts.append(f"the processes read different algorithm sections: {files}")
-    runs_learner = any(map(_RUNS_LEARNER.search, commands.values()))
+    runs_learner = any(_RUNS_LEARNER.search(process.text) for process in processes)
     unheard = found.mistakes if is_read_whole and on_one_machine else found.doubts
     for section in sections.values():
         try:
@@ -145,13 +112,13 @@ def doubts_in(log: Path) -> list[str]:
 
 
 def _memory(
-    algorithm: Algorithm, config: ConfigBase, section: AlgorithmSection, lines: Sequence[_Line]
+    algorithm: Algorithm, config: ConfigBase, section: AlgorithmSection, lines: Sequence[Described]
 ) -> Iterator[str]:
     """Yield what replays of this machine take; ConfigurationError for one that takes too much."""
     spec = algorithm.replay_spec(config)
     for line in lines:
-        options = line.configuration.options
-        if line.configuration.algorithm != section:
+        options = line.options
+        if line.algorithm != section:
             continue
         if line.program == _REPLAY:
             is_saved = options.checkpoint_dir is not None or options.checkpoint_aws_s3 is not None
@@ -160,12 +127,12 @@ def _memory(
             yield memory_of_replay(spec, options.save_replay is True)
 
 
-def _shared_ports(lines: Sequence[_Line]) -> Iterator[str]:
+def _shared_ports(lines: Sequence[Described]) -> Iterator[str]:
     """Yield which two processes would listen at one port of this machine."""
     taken: dict[int, str] = {}
     for line in lines:
         address = line.listens
-        if address is None or address.host not in _HERE or address.port == 0:
+        if address is None or address.host not in HERE or address.port == 0:
             continue
         other = taken.setdefault(address.port, line.name)
         if other != line.name:
@@ -175,15 +142,15 @@ def _shared_ports(lines: Sequence[_Line]) -> Iterator[str]:
             )
 
 
-def _shared_checkpoints(lines: Sequence[_Line]) -> Iterator[str]:
+def _shared_checkpoints(lines: Sequence[Described]) -> Iterator[str]:
     """Yield which learner would save where the parameter server does."""
     places = {
-        line.configuration.options.checkpoint_dir: line.name
+        line.options.checkpoint_dir: line.name
         for line in lines
-        if line.program == _PARAMETER_SERVER and line.configuration.options.checkpoint_dir
+        if line.program == _PARAMETER_SERVER and line.options.checkpoint_dir
     }
     for line in lines:
-        place = line.configuration.options.checkpoint_dir if line.program == _LEARNER else None
+        place = line.options.checkpoint_dir if line.program == _LEARNER else None
         if place in places:
             yield (
                 f"{places[place]} and {line.name} both have --checkpoint-dir {place}: give the "
@@ -191,19 +158,19 @@ def _shared_checkpoints(lines: Sequence[_Line]) -> Iterator[str]:
             )
 
 
-def _unserved(commands: Mapping[str, str], lines: Sequence[_Line]) -> Iterator[str]:
+def _unserved(processes: Sequence[Described], lines: Sequence[Described]) -> Iterator[str]:
     """Yield which environment connects to a port where no RLX server of the Procfile listens."""
     ports = {line.listens.port for line in lines if line.program == _RLX and line.listens}
-    for name, command in commands.items():
-        for port in servers_of(command) if ports else ():
+    for process in processes:
+        for port in process.rlx_ports() if ports else ():
             if port not in ports:
                 yield (
-                    f"{name} connects to port {port} (--rlx-server), and the {_RLX} of this "
-                    f"Procfile listens at {_named(ports)}"
+                    f"{process.name} connects to port {port} (--rlx-server), and the {_RLX} of "
+                    f"this Procfile listens at {_named(ports)}"
                 )
 
 
-def _unheard(algorithm: Algorithm, lines: Sequence[_Line]) -> Iterator[str]:
+def _unheard(algorithm: Algorithm, lines: Sequence[Described]) -> Iterator[str]:
     """Yield which process connects to an address of this machine where none listens."""
     listening: dict[str, set[int]] = {}
     for line in lines:
@@ -212,32 +179,34 @@ def _unheard(algorithm: Algorithm, lines: Sequence[_Line]) -> Iterator[str]:
     for line in lines:
         for option, program in _told(line, algorithm):
             ports = listening.get(program, set())
-            for address in line.connects(option):
-                if ports and address.host in _HERE and address.port not in ports:
+            for address in line.addresses().get(option, ()):
+                if ports and address.host in HERE and address.port not in ports:
                     yield (
                         f"{line.name} connects to {address} ({option}), and the {program} of this "
                         f"Procfile listens at {_named(ports)}"
                     )
 
 
-def _trains(lines: Sequence[_Line]) -> bool:
+def _trains(lines: Sequence[Described]) -> bool:
     """Return whether a parameter server and an RLX server without ``--exploit`` are there."""
     rlx = [line for line in lines if line.program == _RLX]
     has_parameter_server = any(line.program == _PARAMETER_SERVER for line in lines)
-    return has_parameter_server and any(not each.configuration.options.exploit for each in rlx)
+    return has_parameter_server and any(not each.options.exploit for each in rlx)
 
 
-def _learn_elsewhere(lines: Sequence[_Line]) -> bool:
+def _learn_elsewhere(lines: Sequence[Described]) -> bool:
     """Return whether steps are delivered to another machine, which may have the learner."""
     options = ("--learner", "--replay-servers")
-    places = [place for line in lines for option in options for place in line.connects(option)]
-    return any(place.host not in _HERE for place in places)
+    places = [
+        place for line in lines for option in options for place in line.addresses().get(option, ())
+    ]
+    return any(place.host not in HERE for place in places)
 
 
-def _told(line: _Line, algorithm: Algorithm) -> Iterator[tuple[str, str]]:
+def _told(line: Described, algorithm: Algorithm) -> Iterator[tuple[str, str]]:
     """Yield the options of addresses that a process connects to, with the program that is there."""
     for option, program in _LISTENERS.items():
-        delivers = algorithm.has_learner and not line.connects("--replay-servers")
+        delivers = algorithm.has_learner and "--replay-servers" not in line.addresses()
         if option != "--learner" or delivers:
             yield option, program
 

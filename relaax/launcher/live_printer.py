@@ -1,4 +1,4 @@
-"""honcho's printer, with the training's progress and its groups of processes below the log."""
+"""Prints lines as honcho does, with the progress and the groups of processes below the log."""
 
 import os
 import shutil

@@ -1,6 +1,6 @@
 """The command ``relaax-train``, which runs all processes of a training.
 
-honcho runs each process in a session of its own, so Ctrl-C reaches the launcher alone. The launcher
+Each process runs in a session of its own, so Ctrl-C reaches the launcher alone. The launcher
 then sends SIGTERM to all processes: the parameter server writes a checkpoint, and the RLX server
 and the clients exit. The same happens when one process exits by itself; with ``--restart`` one that
 was killed is started again instead. A process that still runs after 30 seconds is killed. When the
@@ -26,13 +26,11 @@ import secrets
 import shlex
 import signal
 import sys
-from collections.abc import Collection, Iterable
-from contextlib import AbstractContextManager
+from collections.abc import Collection, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NoReturn
-
-from honcho.environ import Procfile, parse_procfile
 
 from relaax.acting.announced_spaces import DOUBTFUL
 from relaax.configuration import run_command
@@ -40,24 +38,16 @@ from relaax.configuration.exit_status import USAGE
 from relaax.configuration.start_folder import require_start_folder
 from relaax.errors import ConfigurationError
 from relaax.launcher.check import Findings, check, doubts_in
-from relaax.launcher.engines.local import on_this_machine
-from relaax.launcher.engines.plan import (
-    Needs,
-    Placement,
-    Planned,
-    as_written,
-    begins_training,
-    known,
-    planned,
-)
+from relaax.launcher.described import Described, Needs, Placement, copied, described, read_procfile
+from relaax.launcher.engines.local import LocalEngine
 from relaax.launcher.engines.ray_cluster import on_ray
-from relaax.launcher.engines.slurm import on_slurm
-from relaax.launcher.engines.told_program import own_environment
+from relaax.launcher.engines.slurm import SlurmEngine
 from relaax.launcher.live_printer import LivePrinter
 from relaax.launcher.new_algorithm import next_steps, write_new_algorithm
-from relaax.launcher.ports import ports_of_rlx_servers, require_free_ports
+from relaax.launcher.ports import require_free_ports, rlx_ports
 from relaax.launcher.process_log import ProcessLog, incarnation, log_beside_checkpoints
-from relaax.launcher.process_manager import ProcessManager
+from relaax.launcher.runner import Engine as Places
+from relaax.launcher.runner import Runner
 from relaax.processes.run_variables import INCARNATION, RUN
 from relaax.processes.whole_numbers import positive
 from relaax.server.serial.processes import read_processes
@@ -108,24 +98,42 @@ def main() -> int:
         return _check_or_run_serial(parser, arguments)
     if arguments.steps is not None:
         parser.error("--steps is for --serial")
-    procfile = _procfile(parser, arguments.procfile)
+    lines = _lines(parser, arguments.procfile)
     try:
-        require_start_folder(arguments.procfile, procfile.processes.values())
+        require_start_folder(arguments.procfile, lines.values())
+        processes = described(lines, arguments.set)
+        findings = check(processes, on_one_machine=arguments.on is None)
         if arguments.check:
-            findings = check(procfile.processes, on_one_machine=arguments.on is None)
-            log = _log_path(arguments.log_file, procfile.processes.values())
-            return _say_all(parser.prog, findings, log)
-        _say_doubts(check(procfile.processes, on_one_machine=arguments.on is None))
-        processes = as_written(procfile.processes)
-        described = known(procfile.processes)
-        if arguments.concurrency or arguments.on is not None:
-            processes = described = planned(procfile.processes, arguments.concurrency)
-        _require_lines(arguments, procfile.processes)
+            return _say_all(parser.prog, findings, _log_path(arguments, processes))
+        _say_doubts(findings)
+        processes = _planned(processes, arguments)
         if arguments.on is None:
-            require_free_ports(described, arguments.procfile)
-        return _run(processes, described, _log(parser, arguments.log_file, procfile), arguments)
+            require_free_ports(_known(processes, arguments), arguments.procfile)
+        return _run(processes, _log(parser, _log_path(arguments, processes)), arguments)
     except ConfigurationError as error:
         _refuse(parser, str(error))
+
+
+def _planned(processes: list[Described], arguments: argparse.Namespace) -> list[Described]:
+    """Return the processes with their copies and needs, where any are asked for."""
+    amounts = {option: getattr(arguments, option) for option in _AMOUNTS}
+    _require_lines(amounts, [each.line for each in processes], has_engine=arguments.on is not None)
+    if arguments.on is None and not arguments.concurrency:
+        return processes
+    needs = {
+        each.line: Needs(
+            amounts["cpus"].get(each.line, 1.0),
+            amounts["gpus"].get(each.line, 0.0),
+            amounts["memory"].get(each.line, 0.0),
+        )
+        for each in processes
+    }
+    return copied(processes, arguments.concurrency, needs)
+
+
+def _known(processes: list[Described], arguments: argparse.Namespace) -> list[Described]:
+    """Return the processes of this machine whose servers listen where it is written."""
+    return [each for each in processes if each.is_started_here or arguments.concurrency]
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -183,6 +191,14 @@ def _parser() -> argparse.ArgumentParser:
         "addresses of their own, and environments are told one of them in turn; the variable "
         "RELAAX_COPY tells copies apart: each has environments with seeds of their own",
     )
+    parser.add_argument(
+        "--set",
+        action="append",
+        default=[],
+        metavar="algorithm.KEY=VALUE",
+        help="give this to all processes of RELAAX: it sets a key of the section algorithm of "
+        "their YAML file, such as algorithm.rewards_gamma=0.98; it may be given several times",
+    )
     engines = parser.add_argument_group("on many machines")
     engines.add_argument(
         "--on",
@@ -220,18 +236,15 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _log(
-    parser: argparse.ArgumentParser, given: Path | None, procfile: Procfile
-) -> ProcessLog | None:
-    path = _log_path(given, procfile.processes.values())
+def _log(parser: argparse.ArgumentParser, path: Path | None) -> ProcessLog | None:
     try:
         return None if path is None else ProcessLog(path)
     except OSError as error:
         _refuse(parser, f"cannot write the log {path}: {error.strerror}; --log-file names another")
 
 
-def _log_path(given: Path | None, commands: Iterable[str]) -> Path | None:
-    return given or log_beside_checkpoints(commands)
+def _log_path(arguments: argparse.Namespace, processes: list[Described]) -> Path | None:
+    return arguments.log_file or log_beside_checkpoints(processes)
 
 
 def _say_doubts(findings: Findings) -> None:
@@ -269,18 +282,21 @@ def _check_or_run_serial(parser: argparse.ArgumentParser, arguments: argparse.Na
         if getattr(arguments, option):
             parser.error(f"--{option.replace('_', '-')} is for processes: --serial starts none")
     try:
-        servers = read_processes(arguments.procfile).servers
-        commands = {name: shlex.join([name, *flags]) for name, flags in servers.items()}
-        findings = check(commands, on_one_machine=False)
+        servers = read_processes(arguments.procfile, arguments.set).servers
+        lines = {name: shlex.join([name, *flags]) for name, flags in servers.items()}
+        processes = described(lines)
+        findings = check(processes, on_one_machine=False)
         if arguments.check:
-            return _say_all(parser.prog, findings, _log_path(None, commands.values()))
+            return _say_all(parser.prog, findings, _log_path(arguments, processes))
         _say_doubts(findings)
     except ConfigurationError as error:
         _refuse(parser, str(error))
     # No other training needs its parts, which are those of all servers and of the client.
     from relaax.server.serial.command import run_serial
 
-    return run_command(parser.prog, lambda: run_serial(arguments.procfile, arguments.steps))
+    return run_command(
+        parser.prog, lambda: run_serial(arguments.procfile, arguments.steps, arguments.set)
+    )
 
 
 def _refuse(parser: argparse.ArgumentParser, reason: str) -> NoReturn:
@@ -288,9 +304,9 @@ def _refuse(parser: argparse.ArgumentParser, reason: str) -> NoReturn:
     parser.exit(USAGE, f"{parser.prog}: error: {reason}\n")
 
 
-def _procfile(parser: argparse.ArgumentParser, path: Path) -> Procfile:
+def _lines(parser: argparse.ArgumentParser, path: Path) -> dict[str, str]:
     try:
-        procfile = parse_procfile(path.read_text(encoding="utf-8"))
+        return read_procfile(path)
     except OSError as error:
         hint = ""
         if isinstance(error, FileNotFoundError):
@@ -298,19 +314,11 @@ def _procfile(parser: argparse.ArgumentParser, path: Path) -> Procfile:
         _refuse(parser, f"cannot read {path}: {error.strerror}{hint}")
     except UnicodeDecodeError as error:
         _refuse(parser, f"{path} is not UTF-8 text: {error.reason}")
-    except AssertionError as error:  # honcho refuses a name that is used twice
-        _refuse(parser, f"{path}: {error}")
-    if not procfile.processes:
-        _refuse(parser, f"{path} names no process; a line must be 'name: command'")
-    return procfile
+    except ConfigurationError as error:
+        _refuse(parser, str(error))
 
 
-def _run(
-    processes: list[Planned],
-    described: list[Planned],
-    log: ProcessLog | None,
-    arguments: argparse.Namespace,
-) -> int:
+def _run(processes: list[Described], log: ProcessLog | None, arguments: argparse.Namespace) -> int:
     _stop_when_the_terminal_closes()
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="replace")  # what a process prints must not end the training
@@ -318,9 +326,9 @@ def _run(
         log.begin()
     printer = LivePrinter(sys.stdout, log)
     try:
-        with _manager(processes, described, arguments, printer) as manager:
-            manager.loop()
-            return manager.exit_status()
+        with _engine_of(processes, arguments, printer.interval_s) as engine:
+            names = [process.name for process in processes]
+            return Runner(names, engine, printer, arguments.restart).run()
     except KeyboardInterrupt:  # before anything was started
         return 128 + signal.SIGINT
     finally:
@@ -329,34 +337,21 @@ def _run(
             log.close()
 
 
-def _manager(
-    processes: list[Planned],
-    described: list[Planned],
-    arguments: argparse.Namespace,
-    printer: LivePrinter,
-) -> AbstractContextManager[ProcessManager]:
-    """Return what starts and stops the processes, where they are to run."""
-    commands = [process.command for process in processes]
-    log = _log_path(arguments.log_file, commands)
-    variables = {ASKED_BY: str(printer.interval_s), INCARNATION: str(incarnation(commands, log))}
-    if RUN not in os.environ and any(map(begins_training, commands)):
+def _engine_of(
+    processes: list[Described], arguments: argparse.Namespace, interval_s: float
+) -> AbstractContextManager[Places]:
+    """Return where the processes are to run; live lines come every ``interval_s`` seconds."""
+    start = incarnation(processes, _log_path(arguments, processes))
+    variables = {ASKED_BY: str(interval_s), INCARNATION: str(start)}
+    if RUN not in os.environ and any(process.begins_training() for process in processes):
         variables[RUN] = _new_run(arguments.procfile)
     if arguments.on is None:
-        environment = own_environment(variables)
-        ports = ports_of_rlx_servers(described)
-        return on_this_machine(processes, environment, printer, arguments.restart, ports)
-    needs = {
-        process.line: Needs(
-            arguments.cpus.get(process.line, 1.0),
-            arguments.gpus.get(process.line, 0.0),
-            arguments.memory.get(process.line, 0.0),
-        )
-        for process in processes
-    }
-    where = (needs, arguments.placement, variables, printer, arguments.restart)
+        ports = rlx_ports(_known(processes, arguments))
+        has_copies = bool(arguments.concurrency)
+        return nullcontext(LocalEngine(processes, variables, ports, has_copies=has_copies))
     if arguments.on.name == "slurm":
-        return on_slurm(processes, *where)
-    return on_ray(processes, arguments.on.address, *where)
+        return nullcontext(SlurmEngine(processes, arguments.placement, variables))
+    return on_ray(processes, arguments.on.address, arguments.placement, variables)
 
 
 def _new_run(procfile: Path) -> str:
@@ -399,12 +394,13 @@ def _counts(text: str) -> dict[str, int]:
     return {name: int(amount) for name, amount in found.items()}
 
 
-def _require_lines(arguments: argparse.Namespace, lines: Collection[str]) -> None:
-    for option in _AMOUNTS:
-        amounts = getattr(arguments, option)
-        if amounts and arguments.on is None:
+def _require_lines(
+    amounts: Mapping[str, Mapping[str, float]], lines: Collection[str], *, has_engine: bool
+) -> None:
+    for option, by_line in amounts.items():
+        if by_line and not has_engine:
             raise ConfigurationError(f"--{option} is for --on: this machine's are not divided")
-        for name in amounts:
+        for name in by_line:
             if name not in lines:
                 raise ConfigurationError(
                     f"--{option}: the Procfile has no {name!r}; it has {', '.join(lines)}"

@@ -4,16 +4,17 @@ import errno
 import shlex
 import socket
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import psutil
 
-from relaax.address import Address, Addresses
+from relaax.address import Address
+from relaax.configuration.commands import RLX_SERVER
 from relaax.errors import ConfigurationError
-from relaax.launcher.engines.plan import Planned
+from relaax.launcher.described import Described
 
 #: Waits until this machine listens at one of the ports that it is given, without connecting: each
 #: connection takes random numbers of an RLX server. Where that cannot be seen, it waits for none.
@@ -37,13 +38,8 @@ while not listens():
     time.sleep(0.05)
 """
 
-#: How an environment's program is told where its RLX server is.
-_TO_SERVER = "--rlx-server"
 
-_RLX_SERVER = "relaax-rlx-server"
-
-
-def require_free_ports(processes: Sequence[Planned], procfile: Path) -> None:
+def require_free_ports(processes: Sequence[Described], procfile: Path) -> None:
     """Raise ConfigurationError for a port of this machine that another process listens at."""
     for process in processes:
         for address in _listens_at(process):
@@ -56,24 +52,25 @@ def require_free_ports(processes: Sequence[Planned], procfile: Path) -> None:
                 )
 
 
-def waiting_for_servers(command: str, ports: Sequence[int]) -> str:
-    """Return a command that begins when its RLX server listens, if that is at one of ``ports``.
+def waiting_for_servers(process: Described, ports: Collection[int]) -> str:
+    """Return the command of a process so that it begins when its RLX server listens.
 
-    So it never connects to another server that stands there before.
+    That is if the server is at one of ``ports``. So it never connects to another server that
+    stands there before.
     """
-    named = [port for port in servers_of(command) if port in ports]
+    named = [port for port in process.rlx_ports() if port in ports]
     if not named:
-        return command
+        return process.text
     wait = shlex.join([sys.executable, "-E", "-S", "-c", _WAIT, *map(str, named)])
-    return f"{wait}\n{command}"
+    return f"{wait}\n{process.text}"
 
 
-def ports_of_rlx_servers(processes: Sequence[Planned]) -> list[int]:
+def rlx_ports(processes: Sequence[Described]) -> list[int]:
     """Return where the RLX servers among processes listen on this machine."""
     return [
         process.listens.port
         for process in processes
-        if process.program == _RLX_SERVER and process.listens is not None and process.listens.port
+        if process.program == RLX_SERVER.name and process.listens and process.listens.port
     ]
 
 
@@ -85,18 +82,17 @@ def free_pair(first: int) -> int:
     raise ConfigurationError(f"no two ports from {first} on are free; --port-base names others")
 
 
-def _listens_at(process: Planned) -> Iterator[Address]:
+def _listens_at(process: Described) -> Iterator[Address]:
     """Yield the addresses of a process that were written for it alone."""
     if process.listens is not None and process.copy == 0:
         yield process.listens
-    operators = process.for_operators
-    if operators is not None:
-        yield Address(operators.host, operators.port + process.copy)
+    if process.for_operators is not None:
+        yield process.for_operators
 
 
-def _is_taken(address: Address | Addresses) -> bool:
+def _is_taken(address: Address) -> bool:
     """Return whether another process listens there; what else is wrong its server will say."""
-    if not isinstance(address, Address) or not address.port:
+    if not address.port:
         return False
     with suppress(OSError):
         infos = socket.getaddrinfo(address.host, address.port, type=socket.SOCK_STREAM)
@@ -120,16 +116,3 @@ def _holder(port: int) -> str:
                 command = shlex.join(psutil.Process(connection.pid).cmdline())
                 return f"process {connection.pid} ({command[:200]})"
     return "another process ('ss -ltnp' may name it)"
-
-
-def servers_of(command: str) -> Iterator[int]:
-    """Yield the ports of this machine that a command connects to as to an RLX server."""
-    with suppress(ValueError):
-        words = shlex.split(command)
-        for word, following in zip(words, [*words[1:], ""], strict=True):
-            option, has_value, value = word.partition("=")
-            if option == _TO_SERVER:
-                with suppress(ConfigurationError):
-                    address = Address.parse(value if has_value else following)
-                    if address.host in ("localhost", "127.0.0.1", "::1", socket.gethostname()):
-                        yield address.port

@@ -1,24 +1,21 @@
 """The file into which ``relaax-train`` writes what all processes say."""
 
-import argparse
 import json
 import logging
 import os
 import re
-import shlex
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from honcho.manager import SYSTEM_PRINTER_NAME
-
 from relaax.checkpoints.manifest import steps_of_manifests
 from relaax.configuration import PARAMETER_SERVER
-from relaax.configuration.yaml_reader import read_yaml
 from relaax.errors import ConfigurationError
+from relaax.launcher.described import Described
+from relaax.launcher.runner import SYSTEM
 from relaax.parameters.process.progress import PREFIX
 from relaax.telemetry.live_lines import GROUPS
 from relaax.telemetry.log_file import SharedLogFile
@@ -32,10 +29,6 @@ STARTS = "starts.json"
 #: Between the numbers of two starts there are those of processes that are started again.
 _STARTS_APART = 1_000_000
 
-#: The flags of a parameter server that matter here.
-_CONFIG, _METRICS_DIR = "--config", "--metrics-dir"
-_DIR, _S3 = "--checkpoint-dir", "--checkpoint-aws-s3"
-
 #: The first line of each start.
 BEGINS = "relaax-train starts the processes"
 
@@ -47,7 +40,7 @@ _LOGGED = re.compile(
     r"\d{4}-\d\d-\d\d [\d:,]{12}:(?P<pid>\d+):"
     r"(?P<level>DEBUG|INFO|WARNING|ERROR|CRITICAL):(?P<message>.*)"
 )
-#: What honcho says.
+#: The launcher's own line.
 _STARTED = re.compile(r"(?P<process>\S+) started \(pid=(?P<pid>\d+)( at \S+)?\)$")
 _ERROR = re.compile(r"[\w.-]+: error: ")
 _PROGRESS = re.compile(
@@ -65,14 +58,14 @@ class ProcessLog:
     def __init__(self, path: Path, clock: Callable[[], float] = time.monotonic) -> None:
         self._file = SharedLogFile(path)
         self._clock = clock
-        #: The number of each process, as far as honcho has said it. One that forks says others.
+        #: The number of each process, as the launcher has said it. One that forks says others.
         self._pids: dict[str, int] = {}
         #: When its next line about progress is written.
         self._progress_due: dict[str, float] = {}
 
     def begin(self) -> None:
         """Write that the processes are started."""
-        self.write(SYSTEM_PRINTER_NAME, datetime.now(), BEGINS)
+        self.write(SYSTEM, datetime.now(), BEGINS)
 
     def write(self, process: str, when: datetime, line: str) -> None:
         """Write a line of a process."""
@@ -110,18 +103,18 @@ class ProcessLog:
         return True
 
 
-def incarnation(commands: Iterable[str], log: Path | None) -> int:
-    """Return the number of this start of the training of ``commands``; 0 for its first one.
+def incarnation(processes: Iterable[Described], log: Path | None) -> int:
+    """Return the number of this start of the training; 0 for its first one.
 
     It is the step of the newest checkpoint in the parameter server's ``--checkpoint-dir``. Where
     checkpoints are in S3, starts are counted in a file beside the ``log``, if there is one.
     """
-    for flags, section in _parameter_servers(commands):
-        given = next((each for each in (flags, section) if _DIR in each or _S3 in each), {})
-        if folder := _folder(given.get(_DIR)):
-            return _newest_step(folder)
-        if _S3 in given and log is not None:
-            return _STARTS_APART * _count_start(log.parent / STARTS, str(given[_S3]))
+    for options in _parameter_servers(processes):
+        if options.checkpoint_dir is not None:
+            return _newest_step(options.checkpoint_dir)
+        if options.checkpoint_aws_s3 is not None and log is not None:
+            place = str([*options.checkpoint_aws_s3])
+            return _STARTS_APART * _count_start(log.parent / STARTS, place)
     return 0
 
 
@@ -147,53 +140,23 @@ def _count_start(file: Path, place: str) -> int:
     return before
 
 
-def log_beside_checkpoints(commands: Iterable[str]) -> Path | None:
-    """Return the log's path in the folder of the training that ``commands`` run; None without one.
+def log_beside_checkpoints(processes: Iterable[Described]) -> Path | None:
+    """Return the log's path in the folder of the training that ``processes`` run, if it has one.
 
     It is the folder that holds the parameter server's ``--checkpoint-dir``, or its
-    ``--metrics-dir``, by its flags or in its YAML file.
+    ``--metrics-dir``.
     """
-    for flags, section in _parameter_servers(commands):
-        for key in (_DIR, _METRICS_DIR):
-            if folder := _folder(flags.get(key) or section.get(key)):
-                return folder.parent / NAME
+    for options in _parameter_servers(processes):
+        folder: Path | None = options.checkpoint_dir or options.metrics_dir
+        if folder is not None:
+            return folder.parent / NAME
     return None
 
 
-def _folder(value: object) -> Path | None:
-    return Path(value).expanduser() if value and isinstance(value, str) else None
-
-
-def _parameter_servers(
-    commands: Iterable[str],
-) -> Iterator[tuple[Mapping[str, object], Mapping[str, object]]]:
-    """Yield the flags of each parameter server, and its section in the YAML file."""
-    for command in commands:
-        if PARAMETER_SERVER.name in command:
-            flags = _flags(command)
-            yield flags, _section(Path(flags[_CONFIG])) if _CONFIG in flags else {}
-
-
-def _flags(command: str) -> dict[str, Any]:
-    """Return the flags that matter; the server itself refuses those that are wrong."""
-    parser = argparse.ArgumentParser(
-        add_help=False, allow_abbrev=False, exit_on_error=False, argument_default=argparse.SUPPRESS
-    )
-    for flag in (_CONFIG, _DIR, _METRICS_DIR):
-        parser.add_argument(flag, dest=flag)
-    parser.add_argument(_S3, dest=_S3, nargs=2)
-    try:
-        return vars(parser.parse_known_args(shlex.split(command))[0])
-    except (ValueError, argparse.ArgumentError):
-        return {}
-
-
-def _section(path: Path) -> Mapping[str, object]:
-    try:
-        section = read_yaml(path).get(PARAMETER_SERVER.name)
-    except ConfigurationError:  # the server itself says what is wrong
-        return {}
-    return section if isinstance(section, dict) else {}
+def _parameter_servers(processes: Iterable[Described]) -> list[Any]:
+    """Return the options of the parameter servers that can be read."""
+    servers = (each for each in processes if each.program == PARAMETER_SERVER.name)
+    return [server.options for server in servers if server.options is not None]
 
 
 def _level_of(line: str) -> str:

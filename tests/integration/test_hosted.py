@@ -11,14 +11,13 @@ import pytest
 from processes import wait_for
 
 from relaax.launcher.engines.hosted import Hosted, free_port
-from relaax.launcher.engines.told_program import CANNOT_START, Run
+from relaax.launcher.engines.hosted_program import CANNOT_START, Run
 
 pytestmark = pytest.mark.integration
 
 
-def run(command: str, directory: Path, files: dict[Path, str] | None = None) -> Run:
-    written = {str(path): text for path, text in (files or {}).items()}
-    return Run(command, str(directory), {"RELAAX_COPY": "2"}, written)
+def run(command: str, directory: Path, stop: str = "") -> Run:
+    return Run(command, str(directory), {"RELAAX_COPY": "2"}, 10.0, stop)
 
 
 def ended(hosted: Hosted) -> tuple[list[bytes], int]:
@@ -32,13 +31,10 @@ def ended(hosted: Hosted) -> tuple[list[bytes], int]:
     raise AssertionError("it did not end")
 
 
-def test_output_and_status_come_and_files_are_there_meanwhile(tmp_path: Path):
-    path = tmp_path / "relaax-1" / "ps" / "my.yaml"
+def test_output_and_status_come(tmp_path: Path):
     hosted = Hosted()
-    command = f"cat {path}; echo $RELAAX_COPY; pwd >&2; exit 3"
-    assert hosted.start(run(command, tmp_path, {path: "a: 1\n"})) > 0
-    assert ended(hosted) == ([b"a: 1\n", b"2\n", f"{tmp_path}\n".encode()], 3)
-    assert list(tmp_path.iterdir()) == []
+    assert hosted.start(run("echo $RELAAX_COPY; pwd >&2; exit 3", tmp_path)) > 0
+    assert ended(hosted) == ([b"2\n", f"{tmp_path}\n".encode()], 3)
     hosted.start(run("echo again", tmp_path))
     assert ended(hosted) == ([b"again\n"], 0)
 
@@ -54,11 +50,11 @@ def test_a_signal_reaches_the_command_and_what_it_has_started(tmp_path: Path):
     assert (b"saved\n" in lines, status) == (True, 0)
 
 
-def test_a_signal_that_ends_it_is_the_status_of_a_shell(tmp_path: Path):
+def test_a_signal_that_ends_it_is_the_status(tmp_path: Path):
     hosted = Hosted()
     hosted.start(run("exec sleep 60", tmp_path))
     hosted.signal(signal.SIGKILL)
-    assert ended(hosted) == ([], 128 + signal.SIGKILL)
+    assert ended(hosted) == ([], -signal.SIGKILL)
 
 
 def test_a_folder_that_is_not_on_this_machine_is_named(tmp_path: Path):
@@ -69,16 +65,20 @@ def test_a_folder_that_is_not_on_this_machine_is_named(tmp_path: Path):
     assert lines == [f"there is no directory {tmp_path / 'other'} on this machine\n".encode()]
 
 
-def test_it_saves_and_ends_when_the_one_who_runs_it_is_killed(tmp_path: Path):
+@pytest.mark.parametrize(
+    ("stop", "has_saved"), [("", True), ("false", True), ("touch told; kill -9 -$(cat pid)", False)]
+)
+def test_it_saves_and_ends_when_the_one_who_runs_it_is_killed(
+    tmp_path: Path, stop: str, has_saved: bool
+):
     """Even one that kills its children and its group at its end, as Ray's processes do."""
-    path = tmp_path / "relaax-1" / "ps" / "my.yaml"
     program = f"""
 import os, psutil, signal, time
 from relaax.launcher.engines.hosted import Hosted
-from relaax.launcher.engines.told_program import Run
-hosted = Hosted()
+from relaax.launcher.engines.hosted_program import Run
+hosted = Hosted(detached=True)
 command = "trap 'sleep 1; touch saved; exit' TERM; echo $$ > pid; while true; do sleep 0.1; done"
-print(hosted.start(Run(command, {str(tmp_path)!r}, {{}}, {{{str(path)!r}: "a: 1"}})))
+print(hosted.start(Run(command, {str(tmp_path)!r}, {{}}, 10.0, {stop!r})))
 while not os.path.exists({str(tmp_path / "pid")!r}):
     time.sleep(0.01)
 for child in psutil.Process().children():
@@ -86,13 +86,13 @@ for child in psutil.Process().children():
 os.killpg(0, signal.SIGKILL)
 """
     killed = subprocess.run(
-        [sys.executable, "-c", program], timeout=60, check=False, start_new_session=True
-    )
+        [sys.executable, "-c", program],
+        timeout=60, check=False, start_new_session=True, cwd=tmp_path,
+    )  # fmt: skip
     assert killed.returncode == -signal.SIGKILL
     pid = int((tmp_path / "pid").read_text())
     wait_for(lambda: not psutil.pid_exists(pid), "the end of the command")
-    assert (tmp_path / "saved").exists()
-    wait_for(lambda: not path.exists(), "the end of its files")
+    assert (tmp_path / "saved").exists() is has_saved
 
 
 def test_a_port_is_the_one_that_is_written_or_the_next():

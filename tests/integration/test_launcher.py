@@ -354,13 +354,6 @@ class TestRestart:
         assert completed.returncode == 3
         assert completed.stdout.count("first was ended by signal 9: it is started again") == 1
 
-    @pytest.mark.parametrize("method", ["forkserver", "spawn"])
-    def test_it_is_also_started_again_where_python_does_not_fork(self, procfile, method):
-        patch = f"import multiprocessing; multiprocessing.set_start_method({method!r})"
-        completed = run_patched(patch, "--restart", procfile(first=KILLED_ONCE, other=OBEDIENT))
-        assert completed.returncode == 3
-        assert completed.stdout.count("first was ended by signal 9: it is started again") == 1
-
     def test_one_that_is_killed_again_and_again_ends_all(self, procfile):
         completed = run("--restart", procfile(first=DYING, other=OBEDIENT))
         assert completed.returncode == 128 + signal.SIGKILL
@@ -375,61 +368,48 @@ class TestRestart:
         assert "first has ended with status 3, and was not killed: all others" in completed.stdout
 
 
-def test_a_process_that_saves_longer_than_honcho_waits_is_not_killed(procfile):
-    completed = run_patched("honcho.manager.KILL_WAIT = 0", procfile(first=IMPATIENT, other=SLOW))
+def test_a_process_that_needs_some_time_to_save_is_not_killed(procfile):
+    completed = run(procfile(first=IMPATIENT, other=SLOW))
     assert "other  | saved" in completed.stdout
     assert "SIGKILL" not in completed.stdout
 
 
 def test_a_process_that_does_not_end_in_its_time_is_killed(procfile):
-    completed = run_patched(
-        "honcho.manager.KILL_WAIT = 0; process_manager.GRACE_S = 0.3",
-        procfile(first=IMPATIENT, other=STUBBORN),
-    )
+    completed = subprocess.run(
+        [sys.executable, "-c", patched("runner.GRACE_S = 0.3"),
+         procfile(first=IMPATIENT, other=STUBBORN)],
+        capture_output=True, text=True, timeout=60, check=False,
+    )  # fmt: skip
     assert "sending SIGKILL to other" in completed.stdout
     assert "other stopped (rc=-9)" in completed.stdout
     assert completed.returncode == 3
 
 
-@pytest.mark.parametrize("method", ["fork", "forkserver", "spawn"])
-def test_processes_save_and_stop_when_the_launcher_is_killed(procfile, tmp_path, method):
+def test_processes_save_and_stop_when_the_launcher_is_killed(procfile, tmp_path):
     """One that does not is killed, and none of them shows a traceback."""
     path = procfile(chatty=CHATTY, other=STUBBORN)
     launcher = subprocess.Popen(
-        [sys.executable, "-c", patched(PATIENCE_AND_METHOD.format(method)), path],
+        [sys.executable, "-c", patched("runner.GRACE_S = 0.5"), path],
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
     )  # fmt: skip
     try:
         wait_for((tmp_path / "other.ready").exists, "the start of the processes")
         wait_for((tmp_path / "chatty.ready").exists, "the start of the processes")
         started = psutil.Process(launcher.pid).children(recursive=True)
+        assert len(started) == 4  # each, and the one that reads its output
     finally:
         launcher.kill()
     _, errors = launcher.communicate(timeout=60)
-    assert (tmp_path / "chatty.saved").exists()
     assert "Traceback" not in errors
     _, running = psutil.wait_procs(started, timeout=60)
     assert not running
-
-
-#: How long processes have to save, and how Python starts those that read their output.
-PATIENCE_AND_METHOD = (
-    "import multiprocessing; multiprocessing.set_start_method({!r}); process_manager.GRACE_S = 0.5"
-)
-
-
-def run_patched(patch: str, *arguments: object) -> subprocess.CompletedProcess[str]:
-    """Run the launcher with something in it changed."""
-    return subprocess.run(
-        [sys.executable, "-c", patched(patch), *map(str, arguments)],
-        capture_output=True, text=True, timeout=60, check=False,
-    )  # fmt: skip
+    assert (tmp_path / "chatty.saved").exists()
 
 
 def patched(patch: str) -> str:
     return f"""if True:
-        import sys, honcho.manager
-        from relaax.launcher import main, process_manager
+        import sys
+        from relaax.launcher import main, runner
         {patch}
         sys.exit(main.main())
     """

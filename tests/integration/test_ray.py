@@ -129,7 +129,6 @@ def test_ctrl_c_saves_and_stops_everything(on_ray: RayTraining):
     assert train.wait(DEADLINE_S) == 130
     assert "stopped by a signal: global step" in train.output()
     assert list(on_ray.training.checkpoints.glob("cp-*.safetensors"))
-    assert not list(Path("/tmp").glob(f"relaax-*/env/{on_ray.training.yaml.name}"))
 
 
 def test_a_killed_launcher_leaves_nothing_running(on_ray: RayTraining):

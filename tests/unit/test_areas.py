@@ -30,7 +30,7 @@ def test_a_test_is_of_one_area() -> None:
         ("deploy/compose/compose.yaml", ["images", "deployment"]),
         ("environments/ALE/Dockerfile", ["images"]),
         ("requirements/run.txt", ["images", "package"]),
-        ("relaax/launcher/engines/plan.py", ["clusters"]),
+        ("relaax/launcher/engines/ray_cluster.py", ["clusters"]),
         ("benchmarks/soak.py", ["benchmarks"]),
         ("docs/concepts.md", ["site"]),
         ("tests/integration/test_ray.py", ["clusters"]),

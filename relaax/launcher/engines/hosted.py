@@ -1,4 +1,4 @@
-"""A process of a Procfile, as the part of a cluster sees it that is on its machine."""
+"""A process of a Procfile, on the machine of the launcher or of a cluster."""
 
 import os
 import queue
@@ -13,8 +13,8 @@ from typing import IO, Any
 
 from relaax.address import MAX_PORT
 from relaax.errors import ConfigurationError
-from relaax.launcher.engines import told_program
-from relaax.launcher.engines.told_program import Run
+from relaax.launcher.engines import hosted_program
+from relaax.launcher.engines.hosted_program import Run
 
 #: How long ``output`` waits for the first line.
 _WAIT_S = 1.0
@@ -43,42 +43,44 @@ class Hosted:
     """Runs one command at a time; many threads may call it.
 
     The command ends with the process that made this: with SIGTERM, and SIGKILL if it takes long.
+    Where that process kills its children at its end, the command is ``detached`` from it.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, detached: bool = False) -> None:
+        self._flags = ["--detached"] if detached else []
         self._lines: queue.Queue[bytes | int] = queue.Queue(_LINES)
         self._pid: int | None = None
 
     def start(self, run: Run) -> int:
         """Start a command and return its number, 0 if it could not be started.
 
-        What it prints, and its status, is for ``output``.
+        Its lines and its status are returned by ``output``.
         """
         status, theirs = os.pipe()
+        # Nothing but the standard library is imported: so it starts soon.
+        command = [sys.executable, "-E", "-S", "-P", hosted_program.__file__]
         with os.fdopen(theirs, "wb"):
             program = subprocess.Popen(  # noqa: S603  # this project's own
-                [sys.executable, "-m", told_program.__name__, "--detached", str(theirs)],
+                [*command, "--status", str(theirs), *self._flags],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.STDOUT,
                 pass_fds=[theirs],
+                start_new_session=True,
             )
         life: Any = program.stdin
         life.write(run.line().encode())
         life.flush()
-        program.wait()  # the child that is waited for; the other one goes on
         words = os.fdopen(status)
         said = _said(words)
-        self._pid = said.get(told_program.GROUP)
-        threading.Thread(
-            target=self._read, args=(program.stdout, words, life, said), daemon=True
-        ).start()
+        self._pid = said.get(hosted_program.GROUP)
+        threading.Thread(target=self._read, args=(program, words, said), daemon=True).start()
         return self._pid or 0
 
     def output(self) -> tuple[list[bytes], int | None]:
-        """Return what was printed since the last call, and the status if the command has ended.
+        """Return the lines since the last call, and the status if the command has ended.
 
-        It waits a second for the first line.
+        It waits a second for the first line. The status is -N after signal N.
         """
         lines: list[bytes] = []
         with suppress(queue.Empty):
@@ -95,17 +97,15 @@ class Hosted:
             with suppress(ProcessLookupError):
                 os.killpg(self._pid, number)
 
-    def _read(
-        self, output: IO[bytes], words: IO[str], life: IO[bytes], said: dict[str, int]
-    ) -> None:
-        """Keep what is printed; ``life`` ends with this process, and the command with it."""
-        with output, words, life:
-            for line in output:
+    def _read(self, program: subprocess.Popen[bytes], words: IO[str], said: dict[str, int]) -> None:
+        """Keep what is printed, until the command ends; its standard input is closed then."""
+        with program, words:
+            for line in program.stdout or ():
                 self._lines.put(line)
-            code = {**said, **_said(words)}.get(told_program.STATUS)
+            code = {**said, **_said(words)}.get(hosted_program.STATUS)
         if code is None:  # the program was killed, or could not begin
             self.signal(signal.SIGKILL)
-            code = told_program.CANNOT_START if self._pid is None else 128 + signal.SIGKILL
+            code = hosted_program.CANNOT_START if self._pid is None else -signal.SIGKILL
         self._pid = None
         self._lines.put(code)
 

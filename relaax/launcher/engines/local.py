@@ -1,44 +1,70 @@
-"""Several copies of the processes of a Procfile on this machine."""
+"""The processes of a Procfile on this machine."""
 
-import tempfile
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from pathlib import Path
-from typing import Any
+import os
+from collections.abc import Callable, Collection, Mapping, Sequence
 
 from relaax.address import Address
-from relaax.launcher.engines.hosted import free_port
-from relaax.launcher.engines.plan import Planned, told
+from relaax.launcher import runner
+from relaax.launcher.described import Described, told
+from relaax.launcher.engines.hosted import Hosted, free_port
+from relaax.launcher.engines.hosted_program import Run
 from relaax.launcher.ports import waiting_for_servers
-from relaax.launcher.process_manager import ProcessManager
+from relaax.launcher.runner import GivenUp
 
 
-@contextmanager
-def on_this_machine(
-    processes: Sequence[Planned],
-    environment: Mapping[str, str],
-    printer: Any,
-    restarts: bool,
-    rlx_ports: Sequence[int] = (),
-) -> Iterator[ProcessManager]:
-    """Yield a manager of processes, each with an address of its own.
+class LocalEngine:
+    """Runs each process beside the launcher.
 
-    Environments of RLX servers at ``rlx_ports``, and at those of copies, begin when these listen.
+    With ``has_copies`` each has an address of its own. Environments of RLX servers at these, and at
+    ``rlx_ports``, begin when the servers listen.
     """
-    manager = ProcessManager(printer, restarts)
-    places = _places(processes)
-    ports = [*rlx_ports, *(place.port for place in places.values())]
-    with tempfile.TemporaryDirectory(prefix="relaax-") as folder:
-        for process, said in zip(processes, told(processes, places, Path(folder)), strict=True):
-            for path, text in said.files.items():
-                path.parent.mkdir(parents=True, exist_ok=True)
-                path.write_text(text, encoding="utf-8")
-            own = {**environment, **process.variables()}
-            manager.add_process(said.name, waiting_for_servers(said.command, ports), env=own)
-        yield manager
+
+    def __init__(
+        self,
+        processes: Sequence[Described],
+        variables: Mapping[str, str],
+        rlx_ports: Collection[int] = (),
+        *,
+        has_copies: bool = False,
+    ) -> None:
+        self._variables = variables
+        places = _places(processes) if has_copies else {}
+        self._ports = [*rlx_ports, *(place.port for place in places.values())]
+        self._told = told(processes, places)
+        self._hosted: dict[str, Hosted] = {}
+        self.on_change: Callable[[str], object] = lambda name: None
+
+    def host(self, name: str) -> str:
+        """Return nothing: all are on this machine."""
+        return ""
+
+    def start(self, name: str, number: int) -> int:
+        """Start a process for the ``number``-th time, and return its process group."""
+        self._hosted[name] = Hosted()
+        return self._hosted[name].start(self.run_of(name, number))
+
+    def run_of(self, name: str, number: int) -> Run:
+        """Return the command of a process, and what goes with it."""
+        process = self._told[name]
+        command = waiting_for_servers(process, self._ports)
+        variables = process.variables(self._variables, number)
+        return Run(command, os.getcwd(), variables, runner.GRACE_S)
+
+    def output(self, name: str, goes_on: Callable[[], bool]) -> tuple[list[bytes], int | None]:
+        """Return the lines since the last call, and the status if it has ended."""
+        if not goes_on():
+            raise GivenUp
+        return self._hosted[name].output()
+
+    def signal(self, name: str, number: int) -> None:
+        """Send a signal to a process, and to all that it has started."""
+        self._hosted[name].signal(number)
+
+    def move(self, name: str, goes_on: Callable[[], bool]) -> None:
+        """Do nothing: this machine is never gone."""
 
 
-def _places(processes: Sequence[Planned]) -> dict[str, Address]:
+def _places(processes: Sequence[Described]) -> dict[str, Address]:
     """Return where servers listen: the first one of each line where it is written."""
     places: dict[str, Address] = {}
     written = {process.listens.port for process in processes if process.listens is not None}

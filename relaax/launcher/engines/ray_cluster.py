@@ -2,34 +2,22 @@
 
 import importlib
 import os
-import queue
-import secrets
-import signal
 import socket
 import sys
 import threading
 import time
-from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, redirect_stdout, suppress
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 from relaax.address import Address
 from relaax.errors import ConfigurationError
+from relaax.launcher import runner
+from relaax.launcher.described import Described, Placement, told
 from relaax.launcher.engines.hosted import Hosted, free_port
-from relaax.launcher.engines.plan import Needs, Placement, Planned, Told, told
-from relaax.launcher.engines.remote_process import (
-    Cluster,
-    GivenUp,
-    MachineIsGone,
-    Pid,
-    RemoteProcess,
-)
-from relaax.launcher.engines.told_program import Run
-from relaax.launcher.process_manager import ProcessManager
-from relaax.processes.run_variables import INCARNATION
+from relaax.launcher.engines.hosted_program import Run
+from relaax.launcher.runner import GivenUp, MachineIsGone
 
 #: How long something is waited for before it is looked whether it still should.
 _LOOK_S = 0.5
@@ -46,66 +34,27 @@ _CALLS = 4
 _STRATEGIES = {Placement.SPREAD: "SPREAD", Placement.PACK: "PACK"}
 
 
-class RemoteManager(ProcessManager):
-    """Runs processes of a cluster as ``ProcessManager`` does those of this machine."""
-
-    def __init__(self, printer: Any, cluster: Cluster, restarts: bool = False) -> None:
-        super().__init__(printer, restarts, queue.Queue())
-        self._process_ctor = partial(RemoteProcess, cluster=cluster)
-        self._procmgr = _Signals()
-        cluster.on_change = self._start_again
-
-    def _begin(self, name: str) -> Any:
-        process = self._processes[name]["obj"]
-        target = process.run
-        self._processes[name]["pid"] = process.pid(0)  # there may be signals before it has started
-        thread = threading.Thread(name=name, target=target, args=(self.events, True), daemon=True)
-        thread.start()
-        return thread
-
-    def _start_again(self, name: str) -> None:
-        self._processes[name]["obj"].start_again()
-
-
-class _Signals:
-    """What sends signals for honcho."""
-
-    def terminate(self, pid: Pid) -> None:
-        """Let a process save and end."""
-        pid.process.send(signal.SIGTERM)
-
-    def kill(self, pid: Pid) -> None:
-        """End a process."""
-        pid.process.send(signal.SIGKILL)
-
-
 @contextmanager
 def on_ray(
-    processes: Sequence[Planned],
-    address: str,
-    needs: Mapping[str, Needs],
-    placement: Placement,
-    variables: Mapping[str, str],
-    printer: Any,
-    restarts: bool,
-) -> Iterator[RemoteManager]:
-    """Yield a manager of processes that have their places on a cluster; see ``RayCluster``."""
+    processes: Sequence[Described], address: str, placement: Placement, variables: Mapping[str, str]
+) -> Iterator["RayCluster"]:
+    """Yield the places of processes on a cluster; see ``RayCluster``."""
     with (
         # Ray prints what its own processes log, hundreds of lines when a machine is gone. The
         # printer has the real output, since before.
         Path(os.devnull).open("w", encoding="utf-8") as nowhere,
         redirect_stdout(nowhere),
-        closing(RayCluster(processes, address, needs, placement, variables)) as cluster,
+        closing(RayCluster(processes, address, placement, variables)) as cluster,
     ):
         cluster.settle(lambda text: print(text, file=sys.stderr, flush=True))
-        manager = RemoteManager(printer, cluster, restarts)
-        for process in processes:
-            manager.add_process(process.name, process.command)
-        yield manager
+        yield cluster
 
 
 class RayHost(Hosted):
     """What Ray makes an actor of, on the machine of a process."""
+
+    def __init__(self) -> None:
+        super().__init__(detached=True)
 
     def address(self) -> str:
         """Return where other machines find this one."""
@@ -125,18 +74,15 @@ class RayCluster:
 
     def __init__(
         self,
-        processes: Sequence[Planned],
+        processes: Sequence[Described],
         address: str,
-        needs: Mapping[str, Needs],
         placement: Placement,
         variables: Mapping[str, str],
     ) -> None:
         self._ray = _connect(address)
         self._processes = {process.name: process for process in processes}
         self._bundles = {process.name: place for place, process in enumerate(processes)}
-        self._needs = needs
         self._variables = variables
-        self._folder = Path(f"/tmp/relaax-{secrets.token_hex(4)}")  # noqa: S108  # on any machine
         #: Guards the choice of ports, which takes a while; the other lock is never held for long.
         self._ports = threading.Lock()
         self._lock = threading.Lock()
@@ -144,9 +90,8 @@ class RayCluster:
         self._hosts: dict[str, str] = {}
         #: Where servers listen.
         self._places: dict[str, Address] = {}
-        self._told: dict[str, Told] = {}
-        #: How often each process was started.
-        self._starts: Counter[str] = Counter()
+        #: The processes with the addresses of now.
+        self._told: dict[str, Described] = {}
         #: Called with the name of each process whose addresses have changed.
         self.on_change: Callable[[str], object] = lambda name: None
         bundles = [self._bundle(name) for name in self._processes]
@@ -175,23 +120,17 @@ class RayCluster:
         """Return the address of the machine of a process."""
         return self._hosts[name]
 
-    def start(self, name: str) -> int:
-        """Start a process and return its number; MachineIsGone if that is not there any more."""
-        with self._lock:
-            process, said = self._processes[name], self._told[name]
-        run = Run(
-            said.command,
-            os.getcwd(),
-            {**self._variables, **process.variables(), INCARNATION: self._incarnation(name)},
-            {str(path): text for path, text in said.files.items()},
-        )
-        return int(self._call(name, "start", run))
+    def start(self, name: str, number: int) -> int:
+        """Start a process for the ``number``-th time and return its process group.
 
-    def _incarnation(self, name: str) -> str:
-        """Return the number of the next start of a process."""
-        number = int(self._variables.get(INCARNATION, 0)) + self._starts[name]
-        self._starts[name] += 1
-        return str(number)
+        MachineIsGone if its machine is not there any more.
+        """
+        with self._lock:
+            process = self._told[name]
+        variables = process.variables(self._variables, number)
+        return int(
+            self._call(name, "start", Run(process.text, os.getcwd(), variables, runner.GRACE_S))
+        )
 
     def output(self, name: str, goes_on: Callable[[], bool]) -> tuple[list[bytes], int | None]:
         """Return what a process has printed meanwhile, and its status if it has ended.
@@ -275,9 +214,9 @@ class RayCluster:
             servers = [each.name for each in self._processes.values() if each.listens is not None]
             if any(name not in self._places for name in servers):
                 return None
-            now = told(list(self._processes.values()), self._places, self._folder)
-            changed = [each.name for each in now if self._told.get(each.name) != each]
-            self._told = {each.name: each for each in now}
+            now = told(list(self._processes.values()), self._places)
+            changed = [name for name in now if self._told.get(name) != now[name]]
+            self._told = now
         return changed
 
     def _call(
@@ -304,7 +243,7 @@ class RayCluster:
 
     def _bundle(self, name: str) -> dict[str, float]:
         """Return what a process needs, in Ray's words."""
-        needs = self._needs.get(self._processes[name].line, Needs())
+        needs = self._processes[name].needs
         found = {"CPU": needs.cpus, "GPU": needs.gpus, "memory": needs.memory_gib * 2**30}
         return {word: amount for word, amount in found.items() if amount} or {"CPU": 0.001}
 

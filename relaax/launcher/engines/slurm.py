@@ -2,32 +2,32 @@
 
 import json
 import os
-import secrets
 import shlex
 import signal
 import subprocess
 import sys
-import tempfile
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
 
 from relaax.address import Address
 from relaax.errors import ConfigurationError
-from relaax.launcher.engines import node_program, told_program
-from relaax.launcher.engines.plan import Needs, Placement, Planned, told
-from relaax.launcher.engines.told_program import Run
-from relaax.launcher.launched_process import send_to_group
-from relaax.launcher.process_manager import ProcessManager
-from relaax.processes.run_variables import INCARNATION
+from relaax.launcher import runner
+from relaax.launcher.described import Described, Placement, told
+from relaax.launcher.engines import hosted_program, node_program
+from relaax.launcher.engines.hosted_program import Run, stopped_by
+from relaax.launcher.engines.local import LocalEngine
 
 #: How long the nodes may take to say where they are.
 _DEADLINE_S = 120.0
 
-#: And Slurm's own commands.
-_ANSWER_S = 10.0
+#: Sends SIGTERM to a job step: srun kills all of the step when it gets a signal itself. It fails
+#: where there is none, since it is being started; scancel may complain of one that got the signal.
+_STOP = """\
+step=$(squeue --steps --noheader --format='%i %j' --job="$SLURM_JOB_ID" |
+  while read -r step name; do [ "$name" = {name} ] && echo "$step" && break; done)
+[ -n "$step" ] || exit 1
+scancel --signal=TERM "$step" 2>&- || true
+"""
 
 _NO_ALLOCATION = """\
 --on slurm runs in an allocation, and this is none: SLURM_JOB_ID or
@@ -47,73 +47,49 @@ class Node:
     ports: Sequence[int]
 
 
-@contextmanager
-def on_slurm(
-    processes: Sequence[Planned],
-    needs: Mapping[str, Needs],
-    placement: Placement,
-    variables: Mapping[str, str],
-    printer: Any,
-    restarts: bool,
-) -> Iterator[ProcessManager]:
-    """Yield a manager of job steps; ConfigurationError outside of an allocation."""
-    if not {"SLURM_JOB_ID", "SLURM_JOB_NUM_NODES"} <= os.environ.keys():
-        raise ConfigurationError(_NO_ALLOCATION)
-    servers = [process for process in processes if process.listens is not None]
-    nodes = _nodes([process.listens.port for process in servers if process.listens is not None])
-    placed = placed_on(nodes, processes, needs, placement)
-    places = {
-        server.name: Address(placed[server.name].address, placed[server.name].ports[number])
-        for number, server in enumerate(servers)
-    }
-    folder = Path(f"/tmp/relaax-{secrets.token_hex(4)}")  # noqa: S108  # of any node
-    manager = ProcessManager(printer, restarts, stop=_stop_step)
-    with tempfile.TemporaryDirectory(prefix="relaax-") as inputs:
-        for process, said in zip(processes, told(processes, places, folder), strict=True):
-            files = {str(path): text for path, text in said.files.items()}
-            own = {**variables, **process.variables()}
-            # It is not in the file, which is written once: each start has another one.
-            started = {**os.environ, INCARNATION: own.pop(INCARNATION, "0")}
-            told_file = Path(inputs) / f"{process.name}.json"
-            told_file.write_text(Run(said.command, str(Path.cwd()), own, files).line())
-            node = placed[process.name]
-            step = _step(node, process, needs.get(process.line, Needs()))
-            program = [sys.executable, "-m", told_program.__name__]
-            command = f"exec {shlex.join([*step, *program])} < {shlex.quote(str(told_file))}"
-            manager.add_process(process.name, command, env=started)
-        yield manager
+class SlurmEngine(LocalEngine):
+    """Runs each process by an ``srun`` beside the launcher.
 
-
-def _stop_step(name: str, group: int) -> None:
-    """Let a job step save and end; ``group`` is the process group of its srun.
-
-    srun kills all of the step when it gets a signal itself.
+    ConfigurationError outside of an allocation.
     """
-    steps = _output(
-        "squeue", "--steps", "--noheader", "--format=%i %j", f"--job={os.environ['SLURM_JOB_ID']}"
-    )
-    for line in steps.splitlines():
-        step, _, found = line.partition(" ")
-        if found.strip() == name:
-            _output("scancel", "--signal=TERM", step)
-            return
-    send_to_group(group, signal.SIGTERM)  # it is being started
+
+    def __init__(
+        self, processes: Sequence[Described], placement: Placement, variables: Mapping[str, str]
+    ) -> None:
+        if not {"SLURM_JOB_ID", "SLURM_JOB_NUM_NODES"} <= os.environ.keys():
+            raise ConfigurationError(_NO_ALLOCATION)
+        super().__init__(processes, variables)
+        listening = {each.name: each.listens.port for each in processes if each.listens}
+        nodes = _nodes([*listening.values()])
+        self._nodes = placed_on(nodes, processes, placement)
+        places = {
+            name: Address(self._nodes[name].address, self._nodes[name].ports[number])
+            for number, name in enumerate(listening)
+        }
+        self._told = told(processes, places)
+
+    def run_of(self, name: str, number: int) -> Run:
+        """Return the command of a job step."""
+        process = self._told[name]
+        variables = process.variables(self._variables, number)
+        there = Run(process.text, os.getcwd(), variables, runner.GRACE_S)
+        step = _step(self._nodes[name], process)
+        program = shlex.join([*step, sys.executable, "-m", hosted_program.__name__])
+        command = f"exec {program} <<'RELAAX'\n{there.line()}RELAAX\n"
+        return Run(command, os.getcwd(), {}, runner.GRACE_S, _stop_of(name))
+
+    def signal(self, name: str, number: int) -> None:
+        """Send a signal to a job step."""
+        if number != signal.SIGTERM or not stopped_by(_stop_of(name)):
+            super().signal(name, number)
 
 
-def _output(*command: str) -> str:
-    """Return what a command of Slurm's prints; nothing if it fails."""
-    with suppress(OSError, subprocess.TimeoutExpired):
-        return subprocess.run(  # noqa: S603  # no shell
-            command, capture_output=True, text=True, timeout=_ANSWER_S, check=False
-        ).stdout
-    return ""
+def _stop_of(name: str) -> str:
+    return _STOP.format(name=shlex.quote(name))
 
 
 def placed_on(
-    nodes: Sequence[Node],
-    processes: Sequence[Planned],
-    needs: Mapping[str, Needs],
-    placement: Placement,
+    nodes: Sequence[Node], processes: Sequence[Described], placement: Placement
 ) -> dict[str, Node]:
     """Return the node of each process.
 
@@ -123,7 +99,7 @@ def placed_on(
     left = {node.name: float(node.cpus) for node in nodes}
     found = {}
     for process in processes:
-        cpus = needs.get(process.line, Needs()).cpus
+        cpus = process.needs.cpus
         node = max(nodes, key=lambda node: left[node.name])
         if placement is Placement.PACK:
             node = next((node for node in nodes if left[node.name] >= cpus), node)
@@ -132,8 +108,9 @@ def placed_on(
     return found
 
 
-def _step(node: Node, process: Planned, needs: Needs) -> list[str]:
+def _step(node: Node, process: Described) -> list[str]:
     """Return the command of a job step, up to what it runs."""
+    needs = process.needs
     step = ["srun", "--overlap", f"--nodelist={node.name}", "--nodes=1", "--ntasks=1"]
     step += [f"--job-name={process.name}", f"--cpus-per-task={max(1, round(needs.cpus))}"]
     if needs.gpus:

@@ -7,7 +7,7 @@ import signal
 import socket
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import Any, NoReturn
@@ -151,14 +151,15 @@ class SerialTraining:
         return end
 
 
-def run_serial(path: Path, steps: int | None) -> int:
+def run_serial(path: Path, steps: int | None, settings: Sequence[str] = ()) -> int:
     """Train in this process what a Procfile, or the YAML file of one, describes.
 
-    ``steps`` ends it after so many steps. Returns the exit status: that of the environment's
-    program, or 130 after SIGINT. What the environment's or the algorithm's own code raises is
-    raised, when what was learnt has been saved. ConfigurationError for what cannot run so.
+    ``steps`` ends it after so many steps; ``settings`` are those of ``--set``. Returns the exit
+    status: that of the environment's program, or 130 after SIGINT. Exceptions of the environment's
+    or the algorithm's own code propagate, when the training has been saved. ConfigurationError for
+    what cannot run so.
     """
-    processes = read_processes(path)
+    processes = read_processes(path, settings)
     print(f"in this process: {', '.join(processes.servers)} and {processes.line}", flush=True)
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     with ExitStack() as resources:

@@ -5,7 +5,7 @@ import runpy
 import shlex
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from honcho.environ import parse_procfile
@@ -73,12 +73,21 @@ class Processes:
     line: str
 
 
-def read_processes(path: Path) -> Processes:
+def read_processes(path: Path, settings: Sequence[str] = ()) -> Processes:
     """Return what the Procfile ``path`` starts, or one that names the YAML file ``path``.
+
+    All servers are told the ``settings`` of ``--set``.
 
     Several Procfiles may name a YAML file, and some of them start servers alone: the first one that
     can be run in one process is taken. ConfigurationError if there is none.
     """
+    found = _processes_at(path)
+    further = [word for setting in settings for word in ("--set", setting)]
+    servers = {name: [*flags, *further] for name, flags in found.servers.items()}
+    return replace(found, servers=servers)
+
+
+def _processes_at(path: Path) -> Processes:
     if path.suffix not in (".yaml", ".yml"):
         return _processes_of(path)
     refusals = []

@@ -7,6 +7,7 @@ import pytest
 import yaml
 
 from relaax.launcher.check import check, doubts_in
+from relaax.launcher.described import described
 from relaax.launcher.process_log import BEGINS, ProcessLog
 
 SAC = {"name": "sac", "action_size": 1, "state_size": [3]}
@@ -37,7 +38,7 @@ class Case:
 
     def check(self):
         self.path.write_text(yaml.safe_dump(self.sections))
-        return check(self.lines)
+        return check(described(self.lines))
 
 
 def test_nothing_is_wrong_with_what_fits(case):

@@ -8,13 +8,8 @@ import pytest
 from processes import free_port, wait_for
 
 from relaax.errors import ConfigurationError
-from relaax.launcher.engines.plan import known
-from relaax.launcher.ports import (
-    free_pair,
-    ports_of_rlx_servers,
-    require_free_ports,
-    waiting_for_servers,
-)
+from relaax.launcher.described import described
+from relaax.launcher.ports import free_pair, require_free_ports, rlx_ports, waiting_for_servers
 
 YAML = """\
 relaax-rlx-server: {{--bind: "127.0.0.1:{port}", --http-bind: "127.0.0.1:{http}"}}
@@ -34,10 +29,15 @@ def _lines(tmp_path):
     }, ports
 
 
+def one(command):
+    (process,) = described({"env": command})
+    return process
+
+
 @pytest.mark.parametrize("option", ["port", "http"])
 def test_a_port_that_is_taken_is_named_with_its_line_and_who_has_it(lines, option):
     commands, ports = lines
-    processes = known(commands)
+    processes = described(commands)
     require_free_ports(processes, Path("Procfile"))
     with (
         socket.create_server(("127.0.0.1", ports[option])),
@@ -55,11 +55,11 @@ def test_a_port_that_is_taken_is_named_with_its_line_and_who_has_it(lines, optio
 
 def test_an_environment_begins_when_its_server_listens(lines, tmp_path):
     commands, ports = lines
-    servers = ports_of_rlx_servers(known(commands))
+    servers = rlx_ports(described(commands))
     assert servers == [ports["port"]]
     begun = tmp_path / "begun"
-    command = f"touch {begun} # --rlx-server localhost:{ports['port']}"
-    program = psutil.Popen(["sh", "-c", waiting_for_servers(command, servers)])
+    command = f": --rlx-server localhost:{ports['port']}; touch {begun}"
+    program = psutil.Popen(["sh", "-c", waiting_for_servers(one(command), servers)])
     wait_for(program.children, "what waits")
     assert not begun.exists()
     with socket.create_server(("127.0.0.1", ports["port"])) as listener:
@@ -81,7 +81,7 @@ def test_an_environment_begins_when_its_server_listens(lines, tmp_path):
 def test_what_connects_to_no_server_of_this_machine_begins_at_once(lines, command):
     commands, ports = lines
     command = command.format(**ports)
-    assert waiting_for_servers(command, ports_of_rlx_servers(known(commands))) == command
+    assert waiting_for_servers(one(command), rlx_ports(described(commands))) == command
 
 
 def test_the_first_two_ports_that_are_free_are_given():

@@ -4,7 +4,13 @@ from datetime import datetime
 
 import pytest
 
+from relaax.launcher.described import described
 from relaax.launcher.process_log import ProcessLog, incarnation, log_beside_checkpoints
+
+
+def processes(*commands):
+    return described({str(number): command for number, command in enumerate(commands)})
+
 
 WHEN = datetime(2026, 11, 22, 17, 0, 1, 250_000)
 
@@ -64,7 +70,7 @@ def _yaml(tmp_path):
 
     def command(section):
         path = tmp_path / "t.yaml"
-        path.write_text(f"relaax-parameter-server: {section}\n")
+        path.write_text(f"relaax-parameter-server: {section}\nalgorithm: {{name: da3c}}\n")
         return f"exec relaax-parameter-server --config {path}"
 
     return command
@@ -82,12 +88,12 @@ def _yaml(tmp_path):
 )
 def test_the_log_is_in_the_folder_of_the_training(yaml, section, flags, log):
     commands = ["exec relaax-learner --config other.yaml", f"{yaml(section)} {flags}"]
-    assert str(log_beside_checkpoints(commands)) == log
+    assert str(log_beside_checkpoints(processes(*commands))) == log
 
 
 @pytest.mark.parametrize("section", ["{}", "7", "{--checkpoint-dir: 7}", "{ nonsense"])
 def test_where_the_folder_is_not_known_there_is_no_log(yaml, section):
-    assert log_beside_checkpoints([yaml(section)]) is None
+    assert log_beside_checkpoints(processes(yaml(section))) is None
 
 
 @pytest.mark.parametrize(
@@ -100,36 +106,40 @@ def test_where_the_folder_is_not_known_there_is_no_log(yaml, section):
     ],
 )
 def test_a_command_that_will_fail_is_left_to_the_server(command):
-    assert log_beside_checkpoints([command]) is None
+    assert log_beside_checkpoints(processes(command)) is None
 
 
-def test_a_training_goes_on_from_its_newest_checkpoint(tmp_path):
-    command = f"exec relaax-parameter-server --checkpoint-dir {tmp_path / 'checkpoints'}"
-    assert incarnation([command], None) == 0
+def test_a_training_goes_on_from_its_newest_checkpoint(yaml, tmp_path):
+    command = f"{yaml('{}')} --checkpoint-dir {tmp_path / 'checkpoints'}"
+    assert incarnation(processes(command), None) == 0
     (tmp_path / "checkpoints").mkdir()
     for step in (500, 1200):
         (tmp_path / "checkpoints" / f"cp-{step}.json").touch()
-    assert incarnation(["exec tensorboard", command], None) == 1200
+    assert incarnation(processes("exec tensorboard", command), None) == 1200
 
 
 def test_starts_from_checkpoints_in_s3_are_counted_beside_the_log(yaml, tmp_path):
     log = tmp_path / "log"
     command = yaml("{--checkpoint-aws-s3: [bucket, key], --metrics-dir: m}")
     other = f"{command} --checkpoint-aws-s3 bucket other"
-    numbers = [incarnation([each], log) for each in (command, command, other, command)]
+    numbers = [incarnation(processes(each), log) for each in (command, command, other, command)]
     assert numbers[0] == numbers[2] == 0
     assert len({numbers[0], numbers[1], numbers[3]}) == 3
-    assert incarnation([command], None) == 0
+    assert incarnation(processes(command), None) == 0
 
 
 def test_a_flag_says_where_checkpoints_are_in_the_place_of_the_file(yaml, tmp_path):
     (tmp_path / "cp-7.json").touch()
     in_s3 = yaml("{--checkpoint-aws-s3: [bucket, key]}")
-    assert incarnation([f"{in_s3} --checkpoint-dir {tmp_path}"], tmp_path / "log") == 7
+    assert incarnation(processes(f"{in_s3} --checkpoint-dir {tmp_path}"), tmp_path / "log") == 7
     in_folder = yaml(f"{{--checkpoint-dir: {tmp_path}}}")
-    assert incarnation([f"{in_folder} --checkpoint-aws-s3 bucket key"], tmp_path / "log") == 0
+    assert (
+        incarnation(processes(f"{in_folder} --checkpoint-aws-s3 bucket key"), tmp_path / "log") == 0
+    )
 
 
 def test_a_count_that_was_damaged_begins_anew(yaml, tmp_path):
     (tmp_path / "starts.json").write_text("[")
-    assert incarnation([yaml("{--checkpoint-aws-s3: [bucket, key]}")], tmp_path / "log") == 0
+    assert (
+        incarnation(processes(yaml("{--checkpoint-aws-s3: [bucket, key]}")), tmp_path / "log") == 0
+    )

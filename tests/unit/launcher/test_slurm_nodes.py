@@ -3,15 +3,15 @@
 import pytest
 
 from relaax.errors import ConfigurationError
-from relaax.launcher.engines.plan import Needs, Placement, as_written
-from relaax.launcher.engines.slurm import Node, on_slurm, placed_on
+from relaax.launcher.described import Needs, Placement, copied, described
+from relaax.launcher.engines.slurm import Node, SlurmEngine, placed_on
 
 NODES = [Node("a", "10.0.0.1", 4, []), Node("b", "10.0.0.2", 2, []), Node("c", "10.0.0.3", 4, [])]
-PROCESSES = as_written(dict.fromkeys(("ps", "rlx", "learner", "env"), "true"))
+PROCESSES = described(dict.fromkeys(("ps", "rlx", "learner", "env"), "true"))
 
 
 def names(placement, **needs):
-    placed = placed_on(NODES, PROCESSES, needs, placement)
+    placed = placed_on(NODES, copied(PROCESSES, {}, needs), placement)
     return "".join(placed[process.name].name for process in PROCESSES)
 
 
@@ -37,10 +37,7 @@ def test_outside_of_an_allocation_it_is_said_how_to_get_one(monkeypatch, job):
         monkeypatch.delenv(name, raising=False)
     if job:
         monkeypatch.setenv("SLURM_JOB_ID", job)
-    with (
-        pytest.raises(
-            ConfigurationError, match="salloc --nodes=3 relaax-train PROCFILE --on slurm"
-        ),
-        on_slurm(PROCESSES, {}, Placement.SPREAD, {}, None, False),
+    with pytest.raises(
+        ConfigurationError, match="salloc --nodes=3 relaax-train PROCFILE --on slurm"
     ):
-        raise AssertionError("it began")
+        SlurmEngine(PROCESSES, Placement.SPREAD, {})

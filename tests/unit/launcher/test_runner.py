@@ -1,4 +1,4 @@
-"""Processes of a cluster, as ``relaax-train`` sees them: output, end, and other machines."""
+"""Processes of an engine, as ``relaax-train`` runs them: output, end, and other machines."""
 
 import queue
 import signal
@@ -6,9 +6,7 @@ import threading
 
 import pytest
 
-from relaax.launcher.engines.ray_cluster import RemoteManager
-from relaax.launcher.engines.remote_process import GivenUp, MachineIsGone
-from relaax.launcher.process_manager import MOST_RESTARTS
+from relaax.launcher.runner import MOST_RESTARTS, GivenUp, MachineIsGone, Runner
 
 GONE = "gone"
 
@@ -31,8 +29,9 @@ class Machines:
     def host(self, name):
         return f"10.0.0.{self.starts.get(name, 0) + 1}"
 
-    def start(self, name):
-        self.starts[name] = self.starts.get(name, 0) + 1
+    def start(self, name, number):
+        assert number == self.starts.get(name, 0)
+        self.starts[name] = number + 1
         return 100 + self.starts[name]
 
     def output(self, name, goes_on):
@@ -87,17 +86,17 @@ def _run(machines, printed, monkeypatch):
     monkeypatch.setattr(signal, "signal", lambda number, handler: None)  # pytest keeps its own
 
     def run(restarts=False, **does):
-        manager = RemoteManager(printed, machines, restarts)
         for name, what in does.items():
             machines.does[name] = queue.Queue()
             for each in what:
                 machines.does[name].put(each)
-            manager.add_process(name, "command")
-        thread = threading.Thread(target=manager.loop)
+        machines.starts.clear()
+        runner, status = Runner(does, machines, printed, restarts), []
+        thread = threading.Thread(target=lambda: status.append(runner.run()))
         thread.start()
         thread.join(30)
         assert not thread.is_alive()
-        return manager.exit_status()
+        return status[0]
 
     return run
 
@@ -118,8 +117,8 @@ def test_a_process_whose_machine_is_gone_starts_again_on_another_one(run, machin
 
 
 def test_those_that_are_told_other_addresses_start_again(run, machines, printed):
-    def start(name):
-        number = Machines.start(machines, name)
+    def start(name, number):
+        number = Machines.start(machines, name, number)
         if name == "rlx":
             does = {1: ("ps", GONE), 2: ("env", 5)}[machines.starts["rlx"]]
             machines.does[does[0]].put(does[1])
@@ -150,7 +149,7 @@ def test_a_process_that_was_killed_starts_again_where_it_is_if_asked_to(run, mac
 
 
 def test_a_cluster_that_fails_ends_the_process_in_words(run, machines, printed):
-    def fail(name):
+    def fail(name, number):
         raise RuntimeError("no cluster")
 
     machines.start = fail

@@ -1,0 +1,290 @@
+"""The processes of a Procfile, described once for all that look at them and start them."""
+
+import socket
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import redirect_stderr, redirect_stdout, suppress
+from dataclasses import dataclass, field, replace
+from enum import Enum
+from io import StringIO
+from pathlib import Path
+from typing import Any
+
+from honcho.environ import parse_procfile
+
+from relaax.address import Address
+from relaax.configuration import (
+    AlgorithmSection,
+    Configuration,
+    load_actor,
+    load_learner,
+    load_parameter_server,
+    load_replay_server,
+    load_rlx_server,
+)
+from relaax.configuration.commands import (
+    ACTOR,
+    LEARNER,
+    PARAMETER_SERVER,
+    REPLAY_SERVER,
+    RLX_SERVER,
+)
+from relaax.errors import ConfigurationError
+from relaax.launcher.shell_words import ShellCommand
+from relaax.processes.run_variables import COPY, INCARNATION, LINE
+
+#: By program: what reads its arguments.
+_LOADERS: Mapping[str, Callable[[Sequence[str]], Configuration[Any]]] = {
+    PARAMETER_SERVER.name: load_parameter_server,
+    RLX_SERVER.name: load_rlx_server,
+    LEARNER.name: load_learner,
+    REPLAY_SERVER.name: load_replay_server,
+    ACTOR.name: load_actor,
+}
+
+#: Of all others each process has a name of its own in the YAML file, or there is only one.
+_MAY_BE_COPIED = (RLX_SERVER.name, ACTOR.name, "")
+
+#: The option with which an environment's program is told where its RLX server is.
+TO_RLX_SERVER = "--rlx-server"
+
+#: An address that no other process is told: operators know it as it is written.
+FOR_OPERATORS = "--http-bind"
+
+#: Hosts of this machine: as those that connect to it write it, and as those that listen may, too.
+THIS_MACHINE = ("localhost", "127.0.0.1")
+HERE = (*THIS_MACHINE, "::1", "0.0.0.0", "::")  # noqa: S104
+
+
+class Placement(Enum):
+    """How processes are distributed over machines."""
+
+    SPREAD = "spread"
+    PACK = "pack"
+
+
+@dataclass(frozen=True)
+class Needs:
+    """Cores, GPUs and GiB of memory; 0 for nothing that is kept for it."""
+
+    cpus: float = 1.0
+    gpus: float = 0.0
+    memory_gib: float = 0.0
+
+
+@dataclass(frozen=True)
+class Described:
+    """A process: a line of the Procfile, or one of its copies."""
+
+    #: The line's, with a number where there are several copies.
+    name: str
+    line: str
+    text: str
+    #: The words; None where no shell takes the command.
+    command: ShellCommand | None = None
+    #: The first copy is 0.
+    copy: int = 0
+    needs: Needs = Needs()
+    #: The program, if it is one of RELAAX, and the number of its word.
+    program: str = ""
+    word: int = 0
+    configuration: Configuration[Any] | None = field(default=None, repr=False)
+    #: Why it cannot be read.
+    mistake: str = ""
+
+    @property
+    def is_started_here(self) -> bool:
+        """Whether the shell starts the program itself: ssh, say, may start it elsewhere."""
+        return self.command is not None and self.command.words[self.word].is_program
+
+    @property
+    def is_as_written(self) -> bool:
+        """Whether it reads its arguments as they are written, in the folder of the launcher."""
+        if self.command is None:
+            return True
+        return self.is_started_here and not self.command.is_made_by_a_shell
+
+    @property
+    def algorithm(self) -> AlgorithmSection | None:
+        """The algorithm's section of a program of RELAAX whose configuration can be read."""
+        return None if self.configuration is None else self.configuration.algorithm
+
+    @property
+    def options(self) -> Any:
+        """The options of a program of RELAAX whose configuration can be read."""
+        return None if self.configuration is None else self.configuration.options
+
+    @property
+    def listens(self) -> Address | None:
+        """Where it listens, as it is written: a shard at its place among all."""
+        place: Address | None = getattr(self.options, "place", getattr(self.options, "bind", None))
+        return place
+
+    @property
+    def for_operators(self) -> Address | None:
+        """Where it answers operators: a copy at a port of its own, one further for each."""
+        written: Address | None = getattr(self.options, "http_bind", None)
+        return written and Address(written.host, written.port + self.copy)
+
+    def addresses(self) -> dict[str, tuple[Address, ...]]:
+        """Return by option the addresses of other processes, written or not."""
+        found = {}
+        for name, option in type(self.options).model_fields.items() if self.options else ():
+            value = getattr(self.options, name)
+            several = value if isinstance(value, tuple) else (value,)
+            if several and all(isinstance(each, Address) for each in several):
+                found[str(option.alias)] = several
+        for own in ("--bind", FOR_OPERATORS, "--proxy"):
+            found.pop(own, None)
+        return found
+
+    def rlx_ports(self) -> Iterator[int]:
+        """Yield the ports of this machine at which an environment's program finds RLX servers."""
+        for value in () if self.command is None else self.command.values(TO_RLX_SERVER):
+            with suppress(ConfigurationError):  # the program says so
+                address = Address.parse(value)
+                if address.host in (*HERE, socket.gethostname()):
+                    yield address.port
+
+    def begins_training(self) -> bool:
+        """Return whether it is the server that a training is known by.
+
+        A replica, and a shard that is not the first one, belong to that of another server.
+        """
+        if PARAMETER_SERVER.name not in self.text:
+            return False
+        if self.program != PARAMETER_SERVER.name or self.options is None:
+            return "--replica-of" not in self.text  # a shell makes its arguments
+        shard = self.options.shard
+        return self.options.replica_of is None and (shard is None or shard.is_first)
+
+    def variables(self, common: Mapping[str, str], number: int) -> dict[str, str]:
+        """Return its variables at its start of this ``number``: ``common`` ones, and its own."""
+        incarnation = int(common.get(INCARNATION, 0)) + number
+        return {**common, COPY: str(self.copy), LINE: self.line, INCARNATION: str(incarnation)}
+
+
+def read_procfile(path: Path) -> dict[str, str]:
+    """Return the commands of a Procfile by name; ConfigurationError for one without any.
+
+    OSError and UnicodeDecodeError if it cannot be read.
+    """
+    try:
+        lines = dict(parse_procfile(path.read_text(encoding="utf-8")).processes)
+    except AssertionError as error:  # honcho refuses a name that is used twice
+        raise ConfigurationError(f"{path}: {error}") from error
+    if not lines:
+        raise ConfigurationError(f"{path} names no process; a line must be 'name: command'")
+    return lines
+
+
+def described(lines: Mapping[str, str], settings: Sequence[str] = ()) -> list[Described]:
+    """Return the process of each line; those of RELAAX are told the ``settings`` of ``--set``."""
+    return [_described(name, text, settings) for name, text in lines.items()]
+
+
+def _described(name: str, text: str, settings: Sequence[str]) -> Described:
+    try:
+        command = ShellCommand.parse(text)
+    except ConfigurationError as error:
+        return Described(name, name, text, mistake=str(error))
+    found = Described(name, name, text, command)
+    number = next((n for n, w in enumerate(command.words) if Path(w.value).name in _LOADERS), None)
+    if number is None:
+        return found
+    program = Path(command.words[number].value).name
+    further = tuple(word for setting in settings for word in ("--set", setting))
+    command = command.with_arguments(number, further)
+    found = replace(found, text=command.text, command=command, program=program, word=number)
+    try:
+        arguments = [word.value for word in command.arguments(number)]
+        return replace(found, configuration=_read(program, arguments))
+    except ConfigurationError as error:
+        return replace(found, mistake=str(error))
+
+
+def _read(program: str, arguments: Sequence[str]) -> Configuration[Any]:
+    """Return what a program reads; ConfigurationError where it would end with its usage."""
+    said = StringIO()
+    try:
+        with redirect_stderr(said), redirect_stdout(said):
+            return _LOADERS[program](arguments)
+    except SystemExit as end:
+        reason = said.getvalue().rpartition(": error: ")[2].strip()
+        raise ConfigurationError(reason if end.code else "it starts nothing") from end
+
+
+def copied(
+    processes: Sequence[Described], counts: Mapping[str, int], needs: Mapping[str, Needs]
+) -> list[Described]:
+    """Return the processes, by their lines some of them several times, with what they need.
+
+    ConfigurationError for a count of a line that is not there or cannot have one, and for what a
+    server refuses.
+    """
+    lines = [process.line for process in processes]
+    for name in counts:
+        if name not in lines:
+            raise ConfigurationError(
+                f"--concurrency: the Procfile has no {name!r}; it has {', '.join(lines)}"
+            )
+    found = []
+    for process in processes:
+        count = counts.get(process.line, 1)
+        if count and process.mistake:
+            raise ConfigurationError(process.mistake)
+        if count > 1 and process.program not in _MAY_BE_COPIED:
+            raise ConfigurationError(
+                f"--concurrency: {process.line} runs {process.program}, of which each needs a line "
+                "and an address of its own; RLX servers, actors and environments may have copies"
+            )
+        for copy in range(count):
+            name = process.line if count == 1 else f"{process.line}.{copy + 1}"
+            need = needs.get(process.line, Needs())
+            found.append(replace(process, name=name, copy=copy, needs=need))
+    return found
+
+
+def told(processes: Sequence[Described], places: Mapping[str, Address]) -> dict[str, Described]:
+    """Return the processes by name with the addresses of others, given where servers listen.
+
+    Of a server that has copies each process is told one, in turn. A program of RELAAX is told by
+    further flags, since these beat the YAML file; in another one's words addresses are replaced.
+    """
+    listening: dict[Address, list[str]] = {}
+    for process in processes:
+        if process.listens is not None and process.name in places:
+            listening.setdefault(process.listens, []).append(process.name)
+    return {process.name: _told(process, listening, places) for process in processes}
+
+
+def _told(
+    process: Described, listening: Mapping[Address, list[str]], places: Mapping[str, Address]
+) -> Described:
+    if process.command is None:
+        return process
+    new: dict[Address, Address] = {}
+    for written, names in listening.items():
+        own = process.name if process.name in names else names[process.copy % len(names)]
+        is_here = written.host in HERE
+        for host in {written.host, *(THIS_MACHINE if is_here else ())}:
+            new[Address(host, written.port)] = places[own]
+    if process.program:
+        flags = tuple(_flags(process, new, places.get(process.name)))
+        command = process.command.with_arguments(process.word, flags)
+    else:
+        command = process.command.with_addresses({str(old): str(new[old]) for old in new})
+    return replace(process, text=command.text, command=command)
+
+
+def _flags(
+    process: Described, new: Mapping[Address, Address], place: Address | None
+) -> Iterator[str]:
+    """Yield the flags of a program of RELAAX for those addresses that are not as it knows them."""
+    for option, known in process.addresses().items():
+        now = [new.get(address, address) for address in known]
+        if now != list(known):
+            yield from (option, *map(str, now))
+    if place is not None and process.listens not in (None, place):
+        yield from ("--bind", str(place))
+    if process.copy and process.for_operators is not None:
+        yield from (FOR_OPERATORS, str(process.for_operators))

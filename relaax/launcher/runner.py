@@ -1,0 +1,292 @@
+"""Runs processes, and stops all when one exits.
+
+Each process has a thread that starts it, passes its output on, and reports its end. The main thread
+prints, decides whether a process starts again, and sends signals.
+"""
+
+import queue
+import signal
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from datetime import datetime
+from typing import Any, Protocol
+
+from honcho.colour import get_colours
+from honcho.printer import Message
+
+from relaax.errors import RelaaxError
+
+#: The name of the launcher's own lines.
+SYSTEM = "system"
+
+#: How long a process may take to exit after SIGTERM: a large checkpoint goes to S3 meanwhile.
+GRACE_S = 30.0
+
+#: How long a process that is killed may take until its end is known.
+_KILL_S = 10.0
+
+#: How often signals and deadlines are looked at.
+_LOOK_S = 0.1
+
+#: What kills, or follows from a fault of the program itself.
+_FATAL = {
+    signal.SIGKILL,
+    signal.SIGSEGV,
+    signal.SIGABRT,
+    signal.SIGBUS,
+    signal.SIGILL,
+    signal.SIGFPE,
+}
+
+#: A process that was killed so often in so many seconds is not started again.
+MOST_RESTARTS, RESTARTS_WITHIN_S = 5, 60.0
+
+
+class MachineIsGone(RelaaxError):
+    """The machine of a process does not answer any more."""
+
+
+class GivenUp(RelaaxError):
+    """A process that was killed has not ended in time, and is waited for no longer."""
+
+
+class Engine(Protocol):
+    """Where processes run, by name; many threads may call it."""
+
+    #: Called with the name of each process that has to start again, to be told other addresses.
+    on_change: Callable[[str], object]
+
+    def host(self, name: str) -> str:
+        """Return the address of its machine; empty for this one."""
+
+    def start(self, name: str, number: int) -> int:
+        """Start it for the ``number``-th time, and return its process group; MachineIsGone."""
+
+    def output(self, name: str, goes_on: Callable[[], bool]) -> tuple[list[bytes], int | None]:
+        """Return the lines that it has printed, and its status if it has ended, -N after signal N.
+
+        It waits for a while. MachineIsGone; GivenUp when ``goes_on`` says no.
+        """
+
+    def signal(self, name: str, number: int) -> None:
+        """Send it a signal."""
+
+    def move(self, name: str, goes_on: Callable[[], bool]) -> None:
+        """Find another machine for it; GivenUp."""
+
+
+class Runner:
+    """Runs processes. When one exits, or after SIGINT or SIGTERM, it stops all and waits.
+
+    With ``restarts`` a process that a signal ends, which was not sent from here, is started again.
+    """
+
+    def __init__(
+        self, names: Iterable[str], engine: Engine, printer: Any, restarts: bool = False
+    ) -> None:
+        self._printer = printer
+        self._restarts = restarts
+        self._events: queue.Queue[Message] = queue.Queue()
+        self._processes = {
+            name: _Process(name, engine, self._events, colour)
+            for name, colour in zip(names, get_colours(), strict=False)
+        }
+        printer.width = max(map(len, [SYSTEM, *self._processes]))
+        engine.on_change = lambda name: self._processes[name].start_again()
+        self._status: int | None = None
+        self._received: int | None = None
+        self._kill_at: float | None = None
+
+    def run(self) -> int:
+        """Run all to their end, and return the status as a shell would: 128 + N after signal N."""
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, self._receive)
+        for process in self._processes.values():
+            process.begin()
+        while not all(process.has_ended for process in self._processes.values()):
+            with suppress(queue.Empty):
+                self._handle(self._events.get(timeout=_LOOK_S))
+            self._look()
+        status = self._status or 0
+        return 128 - status if status < 0 else status
+
+    def _receive(self, number: int, frame: object) -> None:
+        self._received = number
+
+    def _look(self) -> None:
+        """Do what a signal, or a deadline that is over, asks for."""
+        if self._received is not None:
+            number, self._received = self._received, None
+            self._say(f"{signal.Signals(number).name} received")
+            self._status = 128 + number
+            self._stop()
+        if self._kill_at is not None and time.monotonic() >= self._kill_at:
+            self._kill_at = float("inf")
+            self._send(signal.SIGKILL)
+
+    def _handle(self, message: Message) -> None:
+        match message.type:
+            case "start":
+                self._say(f"{message.name} started (pid={message.data})")
+            case "stop":
+                self._end(self._processes[message.name], message.data)
+            case _:
+                self._printer.write(message)
+
+    def _end(self, process: "_Process", code: int) -> None:
+        if self._kill_at is None and self._restarts and self._starts_again(process, code):
+            process.begin()
+            return
+        process.has_ended = True
+        self._say(f"{process.name} stopped (rc={code})")
+        if self._status is None:
+            self._status = code
+        self._stop()
+
+    def _starts_again(self, process: "_Process", code: int) -> bool:
+        """Return whether a process that has ended is to start again, and say why or why not."""
+        name, killed_by = process.name, _signal_that_ended(code)
+        if killed_by is None:
+            self._say(
+                f"{name} has ended with status {code}, and was not killed: all others are stopped"
+            )
+            return False
+        now, times = time.monotonic(), process.restarted_at
+        if len(times) == MOST_RESTARTS and now - times[0] < RESTARTS_WITHIN_S:
+            often = f"{MOST_RESTARTS} times within {RESTARTS_WITHIN_S:g} s"
+            self._say(f"{name} was started again {often}: all others are stopped")
+            return False
+        times.append(now)
+        self._say(f"{name} was ended by signal {killed_by}: it is started again")
+        return True
+
+    def _stop(self) -> None:
+        if self._kill_at is None:
+            self._kill_at = time.monotonic() + GRACE_S
+            self._send(signal.SIGTERM)
+
+    def _send(self, number: signal.Signals) -> None:
+        for process in self._processes.values():
+            if not process.has_ended:
+                self._say(f"sending {number.name} to {process.name} (pid {process.pid})")
+                process.send(number)
+
+    def _say(self, text: str) -> None:
+        self._printer.write(Message("line", f"{text}\n", datetime.now(), SYSTEM, None))
+
+
+class _Process:
+    """A process of an engine.
+
+    It starts again on another machine when its own is gone, and where it is when it has to be told
+    other addresses.
+    """
+
+    def __init__(
+        self, name: str, engine: Engine, events: queue.Queue[Message], colour: str
+    ) -> None:
+        self.name = name
+        self.has_ended = False
+        self.pid = "?"
+        self.restarted_at: deque[float] = deque(maxlen=MOST_RESTARTS)
+        self._engine = engine
+        self._events = events
+        self._colour = colour
+        self._starts = 0
+        #: Guards the three: a signal is sent once, however early it is.
+        self._lock = threading.Lock()
+        self._has_started = False
+        self._is_to_start_again = False
+        self._is_stopping = False
+        self._give_up_at = float("inf")
+
+    def begin(self) -> None:
+        """Run it, in a thread."""
+        threading.Thread(name=self.name, target=self._run, daemon=True).start()
+
+    def send(self, number: int) -> None:
+        """Stop it with a signal, for good."""
+        if number == signal.SIGKILL:
+            self._give_up_at = min(self._give_up_at, time.monotonic() + _KILL_S)
+        with self._lock:
+            self._is_stopping = True
+            self._signal(number)
+
+    def start_again(self) -> None:
+        """Stop it, and start it with the addresses of then."""
+        with self._lock:
+            self._is_to_start_again = True
+            self._signal(signal.SIGTERM)
+
+    def _signal(self, number: int) -> None:
+        if self._has_started:
+            self._engine.signal(self.name, number)
+
+    def _run(self) -> None:
+        try:
+            code = self._run_to_its_end()
+        except Exception as error:  # what Ray raises when all of it is gone
+            self._say(f"lost: {type(error).__name__}: {error}")
+            code = 1
+        self._post("stop", code)
+
+    def _run_to_its_end(self) -> int:
+        has_moved = True
+        while True:
+            try:
+                if not has_moved:
+                    self._engine.move(self.name, lambda: not self._is_stopping)
+                    has_moved = True
+                code = self._run_once()
+            except GivenUp:
+                return -signal.SIGKILL
+            except MachineIsGone as gone:
+                if self._is_stopping:
+                    return -signal.SIGKILL
+                self._say(f"its machine, {self._engine.host(self.name)}, {gone}: it starts again")
+                has_moved = False
+                continue
+            if not self._is_to_start_again or self._is_stopping:
+                return code
+            self._say("others have moved: it starts again, with their addresses")
+
+    def _run_once(self) -> int:
+        """Start it, pass on what it prints until it ends, and return its status."""
+        with self._lock:
+            self._has_started = self._is_to_start_again = False
+        self._starts += 1
+        group, host = self._engine.start(self.name, self._starts - 1), self._engine.host(self.name)
+        self.pid = f"{group} at {host}" if host else str(group)
+        self._post("start", self.pid)
+        with self._lock:
+            self._has_started = True
+            if self._is_stopping or self._is_to_start_again:  # the signal was too early
+                self._signal(signal.SIGTERM)
+        while True:
+            lines, code = self._engine.output(
+                self.name, lambda: time.monotonic() < self._give_up_at
+            )
+            for line in lines:
+                self._post("line", line)
+            if code is not None:
+                return code
+
+    def _say(self, text: str) -> None:
+        self._post("line", f"{text}\n".encode())
+
+    def _post(self, kind: str, data: Any) -> None:
+        self._events.put(Message(kind, data, datetime.now(), self.name, self._colour))
+
+
+def _signal_that_ended(status: int) -> int | None:
+    """Return the signal that has ended a process, if any did; a shell between adds 128 to it.
+
+    A program may end by itself with such a status, after Ctrl-C for instance: of a shell's, those
+    signals count alone that no program answers with an end of its own.
+    """
+    if status < 0:
+        return -status
+    return status - 128 if status - 128 in _FATAL else None
