@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from relaax.compat.memoire import ReplayMemory
+from relaax.replay.storage import ENDS, NONE, START, TERMINATED
 
 NUMBER = np.zeros([], np.float32)
 #: One state, reward, probability and value, each a number.
@@ -27,16 +28,25 @@ def columns(numbers: Sequence[float], rewards=None, values=None):
     }
 
 
-def terms(count: int, is_term: bool):
-    """Ends of ``count`` entries of one episode."""
-    ends = np.zeros(count, np.bool_)
-    ends[-1] = is_term
-    return ends
-
-
-def push(memory: ReplayMemory, numbers: Sequence[float], is_term: bool, slot: int = 0, **others):
-    """Push entries of one episode."""
-    memory.push(slot, columns(numbers, **others), terms(len(numbers), is_term))
+def push(
+    memory: ReplayMemory,
+    numbers: Sequence[float],
+    is_term: bool,
+    slot: int = 0,
+    *,
+    starts: bool = False,
+    **others,
+):
+    """Push entries of one episode: a client's newest one, unless that has ended or one starts."""
+    name, replay = f"client {slot}/1", memory.replay
+    replay.open_writer(name, replay.schema)
+    of_client, storage = memory.clients.slot(name, 0), replay._storage  # noqa: SLF001
+    newest = storage.newest(of_client.number)
+    flags = np.zeros(len(numbers), np.uint8)
+    flags[0] = START * (starts or newest == NONE or storage.flags[newest] & ENDS != 0)
+    flags[-1] |= TERMINATED * is_term
+    rows = columns(numbers, **others)
+    replay.append(name, 0, of_client.next_step, rows, flags)
 
 
 def memory_of(max_step: int = 4, n_slot: int = 2, **settings) -> ReplayMemory:

@@ -3,6 +3,7 @@
 ``specs``          the configuration of storage and tables
 ``replay``         a storage, its tables and its writers, for many threads
 ``storage``        steps as columns, in the order in which every environment made them
+``slot_storage``   the same, with room of its own for each environment
 ``schema``         names, types and shapes of the columns
 ``step_batch``     steps on their way to a storage
 ``writers``        writers, their slots, and the number of each slot's next step

@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from time import monotonic, sleep
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -37,6 +37,9 @@ MOST_WAITED_FOR = 1_000_000
 
 #: Rates are means of so many seconds.
 RATES_OVER_S = 10.0
+
+
+Result = TypeVar("Result")
 
 
 class NotReady(Exception):
@@ -118,6 +121,16 @@ class Replay:
         with self._changed:
             self._lost_steps += steps
 
+    def alone(self, call: Callable[[], Result]) -> Result:
+        """Return the result of ``call``, which may look at tables, and change them.
+
+        No other thread does meanwhile.
+        """
+        with self._changed:
+            result = call()
+            self._changed.notify_all()
+            return result
+
     @property
     def schema(self) -> Schema:
         """The schema of a step."""
@@ -146,7 +159,7 @@ class Replay:
                 return [lack]
             if not differences:
                 self._settle(types)
-                self._writers.open(name)
+                self._leave(self._writers.open(name))
         return differences
 
     def schema_of(self, writer: str) -> Schema:
@@ -429,7 +442,8 @@ class Replay:
         self._changes += 1
         self._leave([slot])
         self._lost_steps += first - slot.next_step
-        slot.number, slot.next_step = self._writers.new_number(), first
+        self._writers.renumber(slot)
+        slot.next_step = first
         slot.may_have_gap = False
 
     def _insert(self, slot: Slot, rows: Mapping[str, Array], flags: Flags) -> None:
@@ -441,7 +455,7 @@ class Replay:
             self._end_episode(slot)
         if flags[0] & GAP and self._storage.newest(slot.number) != NONE:
             self._leave([slot])
-            slot.number = self._writers.new_number()
+            self._writers.renumber(slot)
         places = self._storage.append(slot.number, rows, _with_ends(flags & ~np.uint8(GAP)))
         slot.next_step += len(flags)
         actions = int(np.count_nonzero(flags & FINAL == 0))

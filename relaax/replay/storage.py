@@ -148,7 +148,7 @@ class Storage:
             raise ValueError(
                 f"{count} steps at once do not fit into a storage of {self.capacity} steps"
             )
-        places = self._take(count)
+        places = self._take(slot, count)
         if count:
             self._write(slot, places, rows, flags)
         return places
@@ -168,7 +168,7 @@ class Storage:
     def evict_before(self, moment: float) -> None:
         """Evict the rows that were written before a ``monotonic`` time."""
         rows = self._rows()
-        self._evict(rows[self._written_at[rows] < moment])
+        self.evict(rows[self._written_at[rows] < moment])
 
     def snapshot(self) -> Snapshot:
         """Begin to copy the columns of all rows; to be given to ``forget`` when that is done."""
@@ -218,14 +218,14 @@ class Storage:
         rows: IntArray = (self._next + np.arange(count)) % self.capacity
         return rows
 
-    def _take(self, count: int) -> IntArray:
-        """Return the next ``count`` rows, which are free then."""
+    def _take(self, slot: int, count: int) -> IntArray:
+        """Return the next ``count`` rows, which are free then, for steps of ``slot``."""
         rows = self._from_next(count)
         if self.needed[rows].any():
             rows = self._passed_over(count)
         if count:
             self._next = (int(rows[-1]) + 1) % self.capacity
-        self._evict(rows[self.serials[rows] != NONE])
+        self.evict(rows[self.serials[rows] != NONE])
         return rows
 
     def _passed_over(self, count: int) -> IntArray:
@@ -258,8 +258,8 @@ class Storage:
         self._newest[slot] = int(places[-1])
         self._stored += count
 
-    def _evict(self, rows: IntArray) -> None:
-        """Forget ``rows`` [N]."""
+    def evict(self, rows: IntArray) -> None:
+        """Forget ``rows`` int64 [N], which are stored."""
         if len(rows) == 0:
             return
         for listener in self.listeners:

@@ -240,7 +240,7 @@ class Table:
         why = self._limiter.holds_back(self.counts.inserted, self.counts.charged, cost)
         if why or (count <= self._selector.most and self._is_ready()):
             return why
-        if isinstance(self._selector, Queue):
+        if count > self._selector.most:
             return f"{len(self):,} of the {count:,} items of a batch are complete"
         return f"none of the {len(self):,} items that are there may be drawn"
 

@@ -1,6 +1,5 @@
 """Encodes and decodes the messages of the replay service."""
 
-import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -123,16 +122,6 @@ def fields_of(sample: Sample, places: Sequence[Place]) -> replay_pb2.Items:
         items=sample.items,
         least_probability=sample.least_probability,
     )
-
-
-def require_bytes(fields: replay_pb2.Items, most: int) -> None:
-    """Raise ValueError for arrays of more than ``most`` bytes together.
-
-    They may overlap: a few bytes, again and again, are an array of any size.
-    """
-    found = sum(_dtype_of(each.dtype).itemsize * math.prod(each.shape) for each in fields.arrays)
-    if found > most:
-        raise ValueError(f"a sample of {found} bytes came; at most {most} are taken")
 
 
 def sample_of(message: WithPayload[replay_pb2.Items]) -> Sample:

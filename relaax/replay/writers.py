@@ -108,11 +108,15 @@ class Writers:
         """Return how many writers there are."""
         return len(self._writers)
 
-    def open(self, name: str) -> None:
-        """Know the writer ``name`` from now on; it keeps its slots if it was known."""
+    def open(self, name: str) -> list[Slot]:
+        """Know the writer ``name`` from now on; it keeps its slots if it was known.
+
+        Return the slots of writers that are forgotten for it.
+        """
         if name not in self._writers:
             self._writers[name] = self._returned(name) or _Writer()
         self._writers[name].seen = self._clock()
+        return []
 
     def require(self, name: str) -> None:
         """Raise UnknownWriter unless ``name`` is open, or was until its lease was over."""
@@ -163,12 +167,15 @@ class Writers:
         writer = self._writers[name]
         slot = writer.slots.get(environment)
         if slot is None:
-            slot = Slot(self.new_number(), may_have_gap=writer.was_restored)
+            slot = Slot(self._new_number(), may_have_gap=writer.was_restored)
             writer.slots[environment] = slot
         return slot
 
-    def new_number(self) -> int:
-        """Return a number that no slot has had."""
+    def renumber(self, slot: Slot) -> None:
+        """Give ``slot`` a number that no slot has had: its next steps lie in rows apart."""
+        slot.number = self._new_number()
+
+    def _new_number(self) -> int:
         self._slots += 1
         return self._slots - 1
 
@@ -218,7 +225,7 @@ class Writers:
         writer = self._expired.pop(name, None)
         if writer is not None:
             for slot in writer.slots.values():
-                slot.number = self.new_number()
+                self.renumber(slot)
         return writer
 
 

@@ -3,7 +3,6 @@
 import struct
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from types import SimpleNamespace
 from typing import Any, NoReturn
 
 import grpc
@@ -148,6 +147,4 @@ def memoire() -> list[Method]:
     """Those of Memoire's server."""
     number = np.zeros([], np.float32)
     server = ReplayMemoryServer((number, number, number, number), 16, 2)
-    server._ports = SimpleNamespace()  # noqa: SLF001 - it publishes as if a port was bound
-    server.rem.cache_size = 4
-    return methods(*server._handlers())  # noqa: SLF001 - without a port
+    return methods(*server._handlers)  # noqa: SLF001 - without a port

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from memoire_entries import ENTRY, memory_of
+from memoire_entries import ENTRY, memory_of, push
 from processes import REPOSITORY, Process, free_port, wait_for
 
 from relaax.compat import memoire
@@ -84,8 +84,7 @@ def test_the_pages_import_is_all_that_is_exported():
 def test_importance_weights_are_found_as_the_page_says():
     memory = memory_of(max_step=8, priority_exponent=1.0)
     numbers = np.arange(4, dtype=np.float32)
-    entries = {"entry[0]": numbers, "reward": numbers, "prob": numbers, "value": -numbers - 1}
-    memory.push(0, entries, np.array([0, 0, 0, 1], np.bool_))
+    push(memory, range(4), is_term=True, rewards=numbers, values=-numbers - 1)
     (code,) = [snippet for snippet in SNIPPETS if "importance" in snippet]
     with closing(memory):
         names = {"server": memory}
@@ -107,7 +106,7 @@ def test_every_property_of_the_page_is_one():
         for name in re.findall(r"`(\w+)`", row)
     ]
     memory = ReplayMemory(ENTRY, 8, 2)
-    assert len(settable) == 14
+    assert len(settable) == 12
     for name in settable:
         setattr(memory, name, getattr(memory, name))
     for name in re.findall(r"`(\w+)`", reading):

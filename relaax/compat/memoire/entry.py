@@ -1,6 +1,7 @@
 """What an entry is: fields of the user's own, then reward, probability and value."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -40,11 +41,6 @@ def as_tuples(sample: Sample) -> Batch:
     return (fields, later, weights) if later else (fields, weights)
 
 
-def names_of(count: int) -> list[str]:
-    """Return the names of an entry's ``count`` fields."""
-    return [f"entry[{number}]" for number in range(count - len(LAST))] + list(LAST)
-
-
 def schema_of(entry: Sequence[npt.ArrayLike]) -> Schema:
     """Return the types and shapes of an entry's fields."""
     arrays = [np.asarray(part) for part in entry]
@@ -53,8 +49,9 @@ def schema_of(entry: Sequence[npt.ArrayLike]) -> Schema:
             "an entry has at least one field, and after it the reward, the probability and the "
             f"value; this one has {len(arrays)} fields"
         )
+    names = [*(f"entry[{number}]" for number in range(len(arrays) - len(LAST))), *LAST]
     columns = [Column(array.dtype, array.shape) for array in arrays]
-    return Schema(dict(zip(names_of(len(arrays)), columns, strict=True)))
+    return Schema(dict(zip(names, columns, strict=True)))
 
 
 def require_rewards(schema: Schema) -> None:
@@ -78,6 +75,44 @@ def require_rewards(schema: Schema) -> None:
         )
 
 
-def templates_of(schema: Schema) -> tuple[Array, ...]:
-    """Return an array of zeros for each field."""
-    return tuple(np.zeros(column.shape, column.dtype) for column in schema.columns.values())
+@dataclass(frozen=True)
+class MemoryInfo:
+    """What never changes in a memory, as its clients know it, too."""
+
+    schema: Schema
+    num_slot: int
+    max_step: int
+    uuid: str
+    #: Of a client: its slot, and for how many seconds at most nothing may be heard of it.
+    slot_index: int = 0
+    lease_s: float = 0.0
+
+    @property
+    def view(self) -> tuple[Array, ...]:
+        """Zeros of the types and shapes of an entry's fields."""
+        return tuple(np.zeros(part.shape, part.dtype) for part in self.schema.columns.values())
+
+    @property
+    def reward_buf(self) -> Array:
+        """A reward of zeros."""
+        return self.view[-3]
+
+    @property
+    def prob_buf(self) -> Array:
+        """A probability of 0."""
+        return self.view[-2]
+
+    @property
+    def value_buf(self) -> Array:
+        """A value of zeros."""
+        return self.view[-1]
+
+    @property
+    def qvest_buf(self) -> Array:
+        """A return of zeros."""
+        return self.view[-1]
+
+    @property
+    def entry_size(self) -> int:
+        """Bytes of an entry, with its return."""
+        return self.schema.bytes + self.qvest_buf.nbytes

@@ -1,39 +1,72 @@
 """Passes calls on: many clients reach a server, and its messages reach them, through proxies."""
 
-import logging
 import threading
-from contextlib import suppress
-from typing import Any
+from collections.abc import Sequence
+from enum import Enum
 
 import grpc
 
-from relaax.compat.memoire.entry import MemoryClosed
-from relaax.compat.memoire.ports import Bind, Conn, Handlers, Mode, Ports, target_of
-from relaax.compat.memoire.service import LONGEST_WAIT_S, SERVICE_NAME, TopicServicer, fetch_handler
-from relaax.compat.memoire.stub import CALL_TIMEOUT_S, MemoireStub
-from relaax.compat.memoire.subscriber import PAUSE_S, Subscriber
-from relaax.compat.memoire.topics import Message, Topics
-from relaax.errors import BridgeError, ConfigurationError
+from relaax.address import Address
+from relaax.compat.memoire.service import CALL_TIMEOUT_S, MOST_WAITING
+from relaax.errors import ConfigurationError
 from relaax.net import channel_options
 from relaax.net.channels import open_channel
-from relaax.replay.client.stub import ReplayAway
+from relaax.net.guarded_server import GuardedServer
 
-_log = logging.getLogger(__name__)
+#: Threads that answer calls at a port, beside those that hold waiting subscribers.
+THREADS = 32
 
 #: Calls at once, as Memoire's examples have it.
 HIGH_WATER_MARK = 1024
 
-#: Topics that a proxy follows; further ones are passed on one by one.
-MOST_TOPICS = 64
+#: How long calls may go on when a port closes, and how long it may take when they are broken off.
+GRACE_S, CLOSE_S = 1.0, 2.0
+
+_TCP, _IPC, _INPROC = "tcp://", "ipc://", "inproc://"
+
+
+class Mode(Enum):
+    """Whether an end listens (``Bind``) or calls (``Conn``)."""
+
+    Bind = "Bind"
+    Conn = "Conn"
+
+
+Bind, Conn = Mode.Bind, Mode.Conn
+
+
+def is_inproc(endpoint: str) -> bool:
+    """Return whether an endpoint is one inside of a process."""
+    return endpoint.startswith(_INPROC)
+
+
+def target_of(endpoint: str) -> str:
+    """Return what gRPC calls ``tcp://HOST:PORT``, ``ipc://PATH``, or HOST:PORT.
+
+    ``*`` as the host is every address of this machine. ConfigurationError for others.
+    """
+    if endpoint.startswith(_IPC) and len(endpoint) > len(_IPC):
+        return f"unix:{endpoint.removeprefix(_IPC)}"
+    host_and_port = endpoint.removeprefix(_TCP)
+    if host_and_port.startswith("*:"):
+        host_and_port = "0.0.0.0" + host_and_port[1:]  # noqa: S104 - the user's own "*"
+    try:
+        return str(Address.parse(host_and_port))
+    except ConfigurationError as error:
+        raise ConfigurationError(
+            f"an endpoint is tcp://HOST:PORT, tcp://*:PORT to listen everywhere, or ipc://PATH; "
+            f"this is {endpoint!r}"
+        ) from error
 
 
 class Proxy:
     """Proxies of one process. Each ``main`` returns when ``close`` is called."""
 
     def __init__(self) -> None:
-        self._ports = Ports()
+        self._ports: dict[str, GuardedServer] = {}
+        self._lock = threading.Lock()
         self._closed = threading.Event()
-        self._parts: list[Any] = []
+        self._forwarders: list[Forwarder] = []
         #: Larger messages are refused by ports that are opened from then on; not one of Memoire's.
         self.max_message_bytes = channel_options.MOST_BYTES
 
@@ -49,8 +82,8 @@ class Proxy:
 
         At most ``hwm`` calls at once.
         """
-        handlers = self._behind(front_mode, back_ep, back_mode)
-        self._ports.open(target_of(front_ep), handlers, hwm, self.max_message_bytes)
+        self._require((front_mode, Bind), (back_mode, Conn), "listens in front and calls behind")
+        self._open(front_ep, [self._forwarder(back_ep)], hwm)
         self._closed.wait()
 
     #: Entries and log messages take the same way.
@@ -66,29 +99,39 @@ class Proxy:
     ) -> None:
         """Subscribe to a server, or proxy, at ``front_ep``, and serve subscribers at ``back_ep``.
 
-        Each message is fetched once, however many subscribers there are.
+        A message is fetched once for all who wait for it.
         """
         self._require((front_mode, Conn), (back_mode, Bind), "calls in front and listens behind")
-        follower = Follower(target_of(front_ep))
-        self._parts.append(follower)
-        self._ports.open(
-            target_of(back_ep), lambda: [follower.handlers()], hwm, self.max_message_bytes
-        )
+        self._open(back_ep, [self._forwarder(front_ep, shares=True)], hwm)
         self._closed.wait()
 
     def close(self) -> None:
         """Close all ports and let every ``main`` return."""
         self._closed.set()
-        for part in self._parts:
-            part.close()
-        self._ports.close()
+        for forwarder in self._forwarders:
+            forwarder.close()
+        with self._lock:
+            for end in [port.stop(GRACE_S) for port in self._ports.values()]:
+                end.wait(GRACE_S + CLOSE_S)
 
-    def _behind(self, front_mode: Mode, back_ep: str, back_mode: Mode) -> Handlers:
-        """Return what answers the calls that come in front."""
-        self._require((front_mode, Bind), (back_mode, Conn), "listens in front and calls behind")
-        forwarder = Forwarder(target_of(back_ep))
-        self._parts.append(forwarder)
-        return lambda: [forwarder]
+    def _forwarder(self, endpoint: str, shares: bool = False) -> "Forwarder":
+        self._forwarders.append(Forwarder(target_of(endpoint), shares))
+        return self._forwarders[-1]
+
+    def _open(self, endpoint: str, handlers: Sequence[grpc.GenericRpcHandler], hwm: int) -> None:
+        """Answer at an endpoint, unless a port is open there already; OSError if it is taken.
+
+        Further calls than ``hwm`` at once are refused, and tried again by their clients; 0 sets no
+        limit.
+        """
+        target = target_of(endpoint)
+        with self._lock:
+            if target not in self._ports and not self._closed.is_set():
+                port = GuardedServer(
+                    THREADS + MOST_WAITING, handlers, hwm or None, self.max_message_bytes
+                )
+                port.start(target)
+                self._ports[target] = port
 
     @staticmethod
     def _require(front: tuple[Mode, Mode], back: tuple[Mode, Mode], rule: str) -> None:
@@ -100,10 +143,16 @@ class Proxy:
 
 
 class Forwarder(grpc.GenericRpcHandler):  # type: ignore[misc]  # grpc has no types
-    """Answers every call with what a server at ``target`` answers."""
+    """Answers every call with what a server at ``target`` answers.
 
-    def __init__(self, target: str) -> None:
+    If it ``shares``, equal calls at the same time are one call, which has no effect at the server.
+    """
+
+    def __init__(self, target: str, shares: bool) -> None:
         self._channel = open_channel(target)
+        self._shares = shares
+        self._running: dict[tuple[str, bytes], grpc.Future] = {}
+        self._lock = threading.Lock()
 
     def service(self, handler_call_details: grpc.HandlerCallDetails) -> grpc.RpcMethodHandler:
         """Return what answers a call, as gRPC asks it."""
@@ -117,67 +166,30 @@ class Forwarder(grpc.GenericRpcHandler):  # type: ignore[misc]  # grpc has no ty
         self._channel.close()
 
     def _forward(self, method: str, request: bytes, context: grpc.ServicerContext) -> bytes:
+        call, timeout_s = self._channel.unary_unary(method), context.time_remaining()
+        timeout_s = timeout_s or CALL_TIMEOUT_S
         try:
-            answer: bytes = self._channel.unary_unary(method)(
-                request, timeout=context.time_remaining() or CALL_TIMEOUT_S
+            answer: bytes = (
+                self._shared(call, (method, request), timeout_s)
+                if self._shares
+                else call(request, timeout=timeout_s)
             )
             return answer
         except grpc.RpcError as error:
             context.abort(error.code(), error.details())
             raise AssertionError("abort raises") from error
 
-
-class Follower:
-    """Topics of a server at ``target``, each followed by a thread once it is asked for."""
-
-    def __init__(self, target: str) -> None:
-        self._stub = MemoireStub(target)
-        self._topics = Topics()
-        self._closed = threading.Event()
-        self._subscriber = Subscriber(self._stub, self._closed)
-        self._lock = threading.Lock()
-        self._threads: dict[str, threading.Thread] = {}
-
-    def newest(self, topic: str, known: int, timeout_s: float) -> Message | None:
-        """Return the newest message of a topic, as ``Topics`` does."""
-        if self._follows(topic):
-            return self._topics.newest(topic, known, timeout_s)
-        with suppress(ReplayAway):
-            return self._stub.fetch(topic, known, timeout_s)
-        return None
-
-    def handlers(self) -> grpc.GenericRpcHandler:
-        """Return what answers subscribers."""
-        fetch = fetch_handler(TopicServicer(self.newest))
-        return grpc.method_handlers_generic_handler(SERVICE_NAME, {"Fetch": fetch})
-
-    def close(self) -> None:
-        """Follow no more."""
-        self._closed.set()
-        self._topics.close()
-        self._stub.close()
+    def _shared(
+        self, call: grpc.UnaryUnaryMultiCallable, key: tuple[str, bytes], timeout_s: float
+    ) -> bytes:
         with self._lock:
-            threads = list(self._threads.values())
-        for thread in threads:
-            thread.join(LONGEST_WAIT_S)
-
-    def _follows(self, topic: str) -> bool:
-        with self._lock:
-            is_full = len(self._threads) >= MOST_TOPICS or self._closed.is_set()
-            if topic in self._threads or is_full:
-                return topic in self._threads
-            thread = threading.Thread(
-                target=self._follow, args=(topic,), name=f"topic {topic}", daemon=True
-            )
-            self._threads[topic] = thread
-            thread.start()
-            return True
-
-    def _follow(self, topic: str) -> None:
-        with suppress(MemoryClosed):
-            while not self._closed.wait(0):
-                try:
-                    self._topics.put(topic, self._subscriber.next(topic, timeout_s=None))
-                except BridgeError as error:
-                    _log.warning("following %r again: %s", topic, error)
-                    self._closed.wait(PAUSE_S)
+            running = self._running.get(key)
+            if running is None or running.done():
+                running = self._running[key] = call.future(key[1], timeout=timeout_s)
+        try:
+            answer: bytes = running.result()
+            return answer
+        finally:
+            with self._lock:
+                if self._running.get(key) is running:
+                    del self._running[key]

@@ -6,28 +6,19 @@ from pathlib import Path
 from time import time
 from typing import IO
 
-import grpc
 import numpy.typing as npt
 
-from relaax.compat.memoire import memoire_pb2
 from relaax.compat.memoire.entry import LAST, Batch
-from relaax.compat.memoire.memory import ReplayMemory
-from relaax.compat.memoire.ports import Bind, Handlers, Mode, is_inproc, target_of
-from relaax.compat.memoire.proxy import HIGH_WATER_MARK, Proxy
-from relaax.compat.memoire.served_memory import ServedMemory
-from relaax.compat.memoire.service import MemoireServicer
-from relaax.compat.memoire.topics import Topics, message_of
+from relaax.compat.memoire.memory import LEASE_S, ReplayMemory
+from relaax.compat.memoire.proxy import HIGH_WATER_MARK, Bind, Conn, Mode, Proxy, is_inproc
+from relaax.compat.memoire.service import MemoireServicer, Topics, message_of
 from relaax.errors import ConfigurationError
 from relaax.net.payloads import Buffer
 from relaax.replay.service import ReplayServicer, method_handlers
 from relaax.replay.table import Sample
-from relaax.replay.wire import column_messages
 
 #: Characters of a message.
 LONGEST = 65_536
-
-#: A client of which nothing is heard for longer may lose its slot to a new one.
-LEASE_S = 60.0
 
 
 class LogFile:
@@ -42,9 +33,8 @@ class LogFile:
         if mode not in ("w", "a"):
             raise ConfigurationError(f"the mode of a log file is 'w' or 'a', not {mode!r}")
         file = Path(path).open(mode, buffering=1, encoding="utf-8")  # noqa: SIM115 - ``close`` does
-        with self._lock:
-            self._close()
-            self._file = file
+        self.close()
+        self._file = file
 
     def write(self, uuid: str, message: str) -> None:
         """Write a line, if there is a file; ValueError for a message that is too long."""
@@ -58,12 +48,9 @@ class LogFile:
     def close(self) -> None:
         """Write no more."""
         with self._lock:
-            self._close()
-
-    def _close(self) -> None:
-        if self._file is not None:
-            self._file.close()
-            self._file = None
+            if self._file is not None:
+                self._file.close()
+                self._file = None
 
 
 class ReplayMemoryServer(Proxy):
@@ -78,16 +65,18 @@ class ReplayMemoryServer(Proxy):
         self, entry: Sequence[npt.ArrayLike], max_step: int, n_slot: int, lease_s: float = LEASE_S
     ) -> None:
         super().__init__()
-        self.rem = ReplayMemory(entry, max_step, n_slot)
+        self.rem = ReplayMemory(entry, max_step, n_slot, lease_s=lease_s)
         self.pub_endpoint = ""
         #: Calls at once, beyond which clients wait and try again.
         self.pub_hwm = self.rep_hwm = self.pull_hwm = HIGH_WATER_MARK
         #: Has no effect.
         self.pull_buf_size = 0
-        self._served = ServedMemory(self.rem, lease_s)
         self._topics = Topics()
         self._log = LogFile()
-        self._servicers: list[ReplayServicer] = []
+        # Fields of the user's own may be anything: a mask of actions has infinities.
+        self._replay = ReplayServicer(self.rem.replay, finite=LAST)
+        memoire = MemoireServicer(self.rem, self._topics, self._log.write)
+        self._handlers = [method_handlers(self._replay), memoire.handlers()]
 
     def rep_worker_main(self, endpoint: str, mode: Mode = Bind) -> None:
         """Answer calls at ``endpoint``; with ``Conn``, those of a proxy of this server."""
@@ -97,9 +86,25 @@ class ReplayMemoryServer(Proxy):
         """Take entries at ``endpoint``; with ``Conn``, those of a proxy of this server."""
         self._work_at(endpoint, mode, self.pull_hwm)
 
+    def rep_proxy_main(
+        self,
+        front_ep: str,
+        front_mode: Mode,
+        back_ep: str,
+        back_mode: Mode,
+        hwm: int = HIGH_WATER_MARK,
+    ) -> None:
+        """See Proxy; behind ``inproc://`` are the workers of this server itself."""
+        if is_inproc(back_ep):
+            self._work_at(front_ep, front_mode, hwm)
+        else:
+            super().rep_proxy_main(front_ep, front_mode, back_ep, back_mode, hwm)
+
+    pull_proxy_main = rep_proxy_main
+
     def bind(self, endpoint: str, hwm: int = HIGH_WATER_MARK) -> None:
         """Answer calls at ``endpoint`` from now on; OSError if the port is taken."""
-        self._ports.open(target_of(endpoint), self._handlers, hwm, self.max_message_bytes)
+        self._open(endpoint, self._handlers, hwm)
 
     def get_data(self, batch_size: int, timeout_s: float | None = None) -> Batch:
         """Draw rollouts, and wait for entries if there are none, as ``ReplayMemory`` does."""
@@ -130,63 +135,25 @@ class ReplayMemoryServer(Proxy):
 
     def print_info(self) -> None:
         """Print what the memory is and holds."""
-        rem = self.rem
-        fields = ", ".join(f"{name} {column}" for name, column in rem.schema.columns.items())
-        print(f"{rem.num_slot} slots of {rem.max_step} entries: {fields}")
-        print(", ".join(f"{name} {value:g}" for name, value in self._served.stats().items()))
+        info = self.rem.info
+        fields = ", ".join(f"{name} {column}" for name, column in info.schema.columns.items())
+        print(f"{info.num_slot} slots of {info.max_step} entries: {fields}")
+        print(", ".join(f"{key} {value:g}" for key, value in self.rem.replay.stats().items()))
 
     def close(self) -> None:
         """Close all ports, and let every ``main`` and every draw that waits end."""
         self.rem.close()
         self._topics.close()
         super().close()
-        for servicer in self._servicers:
-            servicer.forget_memory()
+        self._replay.forget_memory()
         self._log.close()
 
-    def _behind(self, front_mode: Mode, back_ep: str, back_mode: Mode) -> Handlers:
-        """Behind ``inproc://`` are the workers of this server itself."""
-        if is_inproc(back_ep):
-            return self._handlers
-        return super()._behind(front_mode, back_ep, back_mode)
-
     def _work_at(self, endpoint: str, mode: Mode, hwm: int) -> None:
-        if mode is Bind and not is_inproc(endpoint):
-            self.bind(endpoint, hwm)
-        elif not is_inproc(endpoint):
+        if mode is Conn and not is_inproc(endpoint):
             raise ConfigurationError(
                 f"a worker that connects to {endpoint!r} would answer a proxy's calls: let the "
                 "worker bind, and the proxy connect to it"
             )
+        if not is_inproc(endpoint):
+            self.bind(endpoint, hwm)
         self._closed.wait()
-
-    def _handlers(self) -> list[grpc.GenericRpcHandler]:
-        memoire = MemoireServicer(
-            info_of=self._info_of,
-            put_cache=self._served.put_cache,
-            write_log=self._write_log,
-            publish=self.pub_bytes,
-            topics=self._topics,
-        )
-        # Fields of the user's own may be anything: a mask of actions has infinities.
-        replay = ReplayServicer(self._served, finite=LAST)
-        self._servicers.append(replay)
-        return [method_handlers(replay), memoire.handlers()]
-
-    def _info_of(self, writer: str) -> memoire_pb2.Info:
-        rem = self.rem
-        return memoire_pb2.Info(
-            slot_index=self._served.slot_of(writer),
-            num_slot=rem.num_slot,
-            max_step=rem.max_step,
-            entry_size=rem.entry_size,
-            uuid=rem.uuid,
-            columns=column_messages(rem.schema),
-            settings=rem.scalars,
-            discount_factor=rem.discount_factor,
-            reward_coeff=rem.reward_coeff,
-            lease_s=self._served.lease_s,
-        )
-
-    def _write_log(self, writer: str, message: str) -> None:
-        self._log.write(writer.rpartition("/")[0], message)

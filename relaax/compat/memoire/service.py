@@ -1,40 +1,95 @@
-"""The server's end of Memoire's gRPC service."""
+"""Memoire's gRPC service beside ``relaax.replay.Replay``: information, messages, log lines."""
 
+import secrets
 import threading
 from collections.abc import Callable
 
 import grpc
 
 from relaax.compat.memoire import memoire_pb2
-from relaax.compat.memoire.topics import NOTHING, Message, Topics
+from relaax.compat.memoire.entry import MemoryInfo
+from relaax.compat.memoire.memory import LONGEST_WAIT_S, ReplayMemory
 from relaax.net.payloads import Buffer, PayloadCodec, WithPayload
 from relaax.net.refusals import unary
 from relaax.replay import replay_pb2
+from relaax.replay.client.stub import ReplayStub
 from relaax.replay.service import answered
-from relaax.replay.table import Sample
-from relaax.replay.wire import require_bytes, sample_of
+from relaax.replay.wire import column_messages, schema_of
 
 SERVICE_NAME = memoire_pb2.DESCRIPTOR.services_by_name["Memoire"].full_name
 PUBLICATIONS = PayloadCodec(memoire_pb2.Publication, "data")
-CACHES = PayloadCodec(memoire_pb2.Cache, "data")
-
-#: A call waits no longer than this at the server: its thread is one of a few.
-LONGEST_WAIT_S = 2.0
 
 #: Subscribers that wait at the same time, each of which has a thread; others ask again.
 MOST_WAITING = 32
 
+#: A topic without a message has this version.
+NOTHING = 0
 
-#: What a client has drawn takes no more: its frames overlap where they are stacked.
-MOST_CACHE_BYTES = 1024 * 1024 * 1024
+#: How long a call takes at most, beside the time that it is asked to wait.
+CALL_TIMEOUT_S = 10.0
 
 
-class TopicServicer:
-    """Answers subscribers."""
+class Topics:
+    """Messages by topic, of which the newest is kept: a late subscriber gets that one."""
 
-    def __init__(self, newest: Callable[[str, int, float], Message | None]) -> None:
-        self._newest = newest
+    def __init__(self) -> None:
+        #: By topic: a number that no other message of it has, and the message.
+        self._messages: dict[str, tuple[int, Buffer]] = {}
+        self._changed = threading.Condition()
+        self._is_closed = False
+        self._next = secrets.randbits(62) + 1
+
+    def publish(self, topic: str, data: Buffer) -> None:
+        """Keep a message in place of the one before."""
+        with self._changed:
+            self._next += 1
+            self._messages[topic] = self._next, data
+            self._changed.notify_all()
+
+    def newest(self, topic: str, known: int, timeout_s: float) -> tuple[int, Buffer] | None:
+        """Return version and message, unless the version is ``known``; None if there is none.
+
+        Wait for it for as long as ``timeout_s``.
+        """
+        with self._changed:
+            self._changed.wait_for(lambda: self._is_closed or self._has(topic, known), timeout_s)
+            return self._messages[topic] if self._has(topic, known) else None
+
+    def close(self) -> None:
+        """Let what waits for messages go on without."""
+        with self._changed:
+            self._is_closed = True
+            self._changed.notify_all()
+
+    def _has(self, topic: str, known: int) -> bool:
+        return topic in self._messages and self._messages[topic][0] != known
+
+
+class MemoireServicer:
+    """Answers clients of a memory; ``write_log`` takes a uuid and a line."""
+
+    def __init__(
+        self, memory: ReplayMemory, topics: Topics, write_log: Callable[[str, str], None]
+    ) -> None:
+        self._memory = memory
+        self._topics = topics
+        self._write_log = write_log
         self._waiting = threading.BoundedSemaphore(MOST_WAITING)
+
+    def get_info(
+        self, request: memoire_pb2.Client, context: grpc.ServicerContext
+    ) -> memoire_pb2.Info:
+        """Give a client its slot, and say what an entry is."""
+        info = self._memory.info
+        index = answered(context, lambda: self._memory.slot_of(request.writer))
+        return memoire_pb2.Info(
+            slot_index=index,
+            num_slot=info.num_slot,
+            max_step=info.max_step,
+            uuid=info.uuid,
+            columns=column_messages(info.schema),
+            lease_s=info.lease_s,
+        )
 
     def fetch(
         self, request: memoire_pb2.Topic, context: grpc.ServicerContext
@@ -43,90 +98,87 @@ class TopicServicer:
         may_wait = self._waiting.acquire(blocking=False)
         try:
             timeout_s = min(request.timeout_s, LONGEST_WAIT_S) if may_wait else 0.0
-            message = self._newest(request.name, request.known, timeout_s)
+            message = self._topics.newest(request.name, request.known, timeout_s)
         finally:
             if may_wait:
                 self._waiting.release()
-        if message is None:
-            return WithPayload(memoire_pb2.Publication(version=NOTHING), None)
-        return WithPayload(memoire_pb2.Publication(version=message.version), [message.data])
-
-
-class MemoireServicer:
-    """Answers clients.
-
-    ``info_of`` gives a client its slot; ``put_cache`` takes a name, a sample and a sum of weights,
-    ``write_log`` a name and a line, ``publish`` a topic and a message.
-    """
-
-    def __init__(
-        self,
-        info_of: Callable[[str], memoire_pb2.Info],
-        put_cache: Callable[[str, Sample, float], None],
-        write_log: Callable[[str, str], None],
-        publish: Callable[[str, Buffer], None],
-        topics: Topics,
-    ) -> None:
-        self._info_of = info_of
-        self._put_cache = put_cache
-        self._write_log = write_log
-        self._publish = publish
-        self._topics = TopicServicer(topics.newest)
-
-    def get_info(
-        self, request: memoire_pb2.Client, context: grpc.ServicerContext
-    ) -> memoire_pb2.Info:
-        """Give a client its slot, and say what an entry is."""
-        return answered(context, lambda: self._info_of(request.writer))
-
-    def push_cache(
-        self, request: WithPayload[memoire_pb2.Cache], context: grpc.ServicerContext
-    ) -> replay_pb2.Nothing:
-        """Take what a client has drawn of its own memory."""
-        answered(context, lambda: self._push_cache(request))
-        return replay_pb2.Nothing()
+        version, data = message or (NOTHING, b"")
+        return WithPayload(memoire_pb2.Publication(version=version), [data])
 
     def publish(
         self, request: WithPayload[memoire_pb2.Publication], context: grpc.ServicerContext
     ) -> replay_pb2.Nothing:
         """Publish a message."""
         (data,) = request.payload or (b"",)
-        self._publish(request.fields.topic, data)
+        self._topics.publish(request.fields.topic, data)
         return replay_pb2.Nothing()
 
     def write_log(
         self, request: memoire_pb2.LogLine, context: grpc.ServicerContext
     ) -> replay_pb2.Nothing:
         """Write a line to the log file."""
-        answered(context, lambda: self._write_log(request.writer, request.message))
+        uuid = request.writer.rpartition("/")[0]
+        answered(context, lambda: self._write_log(uuid, request.message))
         return replay_pb2.Nothing()
-
-    def _push_cache(self, request: WithPayload[memoire_pb2.Cache]) -> None:
-        fields = request.fields
-        require_bytes(fields.items, MOST_CACHE_BYTES)
-        sample = sample_of(WithPayload(fields.items, request.payload))
-        self._put_cache(fields.writer, sample, fields.total)
 
     def handlers(self) -> grpc.GenericRpcHandler:
         """Return what a gRPC server answers calls with."""
+        pb, done = memoire_pb2, replay_pb2.Nothing.SerializeToString
         handlers = {
-            "GetInfo": unary(
-                self.get_info, memoire_pb2.Client.FromString, memoire_pb2.Info.SerializeToString
-            ),
-            "PushCache": unary(
-                self.push_cache, CACHES.decode, replay_pb2.Nothing.SerializeToString
-            ),
-            "Publish": unary(
-                self.publish, PUBLICATIONS.decode, replay_pb2.Nothing.SerializeToString
-            ),
-            "WriteLog": unary(
-                self.write_log, memoire_pb2.LogLine.FromString, replay_pb2.Nothing.SerializeToString
-            ),
-            "Fetch": fetch_handler(self._topics),
+            "GetInfo": unary(self.get_info, pb.Client.FromString, pb.Info.SerializeToString),
+            "Fetch": unary(self.fetch, pb.Topic.FromString, PUBLICATIONS.encode),
+            "Publish": unary(self.publish, PUBLICATIONS.decode, done),
+            "WriteLog": unary(self.write_log, pb.LogLine.FromString, done),
         }
         return grpc.method_handlers_generic_handler(SERVICE_NAME, handlers)
 
 
-def fetch_handler(servicer: TopicServicer) -> grpc.RpcMethodHandler:
-    """Return what answers subscribers."""
-    return unary(servicer.fetch, memoire_pb2.Topic.FromString, PUBLICATIONS.encode)
+class MemoireStub(ReplayStub):
+    """A server, or proxy, at a gRPC target; made after a fork, since gRPC has threads."""
+
+    def __init__(self, url: str) -> None:
+        super().__init__(url, CALL_TIMEOUT_S)
+        pb, done = memoire_pb2, replay_pb2.Nothing.FromString
+        self._get_info = self._method(
+            "GetInfo", pb.Client.SerializeToString, pb.Info.FromString, SERVICE_NAME
+        )
+        self._fetch = self._method(
+            "Fetch", pb.Topic.SerializeToString, PUBLICATIONS.decode, SERVICE_NAME
+        )
+        self._publish = self._method("Publish", PUBLICATIONS.encode, done, SERVICE_NAME)
+        self._write_log = self._method("WriteLog", pb.LogLine.SerializeToString, done, SERVICE_NAME)
+
+    def get_info(self, writer: str, timeout_s: float) -> MemoryInfo:
+        """Take a slot for a client; ReplayAway if other clients have all."""
+        message = self._call(self._get_info, memoire_pb2.Client(writer=writer), timeout_s)
+        return MemoryInfo(
+            schema_of(message.columns),
+            message.num_slot,
+            message.max_step,
+            message.uuid,
+            message.slot_index,
+            message.lease_s,
+        )
+
+    def fetch(self, topic: str, known: int, timeout_s: float) -> tuple[int, Buffer] | None:
+        """Return version and newest message of a topic, unless it is ``known``; None without."""
+        request = memoire_pb2.Topic(name=topic, known=known, timeout_s=timeout_s)
+        answer = self._call(self._fetch, request, timeout_s + CALL_TIMEOUT_S)
+        (data,) = answer.payload or (b"",)
+        return None if answer.fields.version == NOTHING else (answer.fields.version, data)
+
+    def publish(self, topic: str, data: bytes) -> None:
+        """Publish a message."""
+        self._call(self._publish, WithPayload(memoire_pb2.Publication(topic=topic), [data]))
+
+    def write_log(self, writer: str, message: str) -> None:
+        """Write a line to the server's log file."""
+        self._call(self._write_log, memoire_pb2.LogLine(writer=writer, message=message))
+
+
+def message_of(topic: str | Buffer, data: str | Buffer | None) -> tuple[str, bytes]:
+    """Return topic and message of ``pub_bytes(topic, data)``, or of ``pub_bytes(data)``."""
+    if data is None:
+        topic, data = "", topic
+    name = topic if isinstance(topic, str) else bytes(topic).decode()
+    return name, data.encode() if isinstance(data, str) else bytes(data)

@@ -1,69 +1,54 @@
 """The properties of a ``ReplayMemory`` that may be set at any time (seed 001, "Read write")."""
 
-import threading
-from collections.abc import Callable, Sequence
-from typing import Any, Generic, TypeVar, overload
+import math
+from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from relaax.compat.memoire.returns import RATE, ReturnRule
 from relaax.errors import ConfigurationError
 
-Value = TypeVar("Value")
 
+class Setting:
+    """A number from ``least`` to ``most``: whole, true or false, or neither, as ``default`` is."""
 
-class Setting(Generic[Value]):
-    """A property with a default, of which ``check`` returns what it is set to, or raises."""
-
-    def __init__(self, default: Value, check: Callable[[str, Any], Value]) -> None:
-        self._default = default
-        self._check = check
-        self._name = ""
+    def __init__(self, default: float, least: float = 0, most: float = math.inf) -> None:
+        self._default, self._least, self._most = default, least, most
 
     def __set_name__(self, owner: type, name: str) -> None:
         self._name = name
 
-    @overload
-    def __get__(self, settings: None, owner: type) -> "Setting[Value]": ...
-    @overload
-    def __get__(self, settings: "MemorySettings", owner: type) -> Value: ...
     def __get__(self, settings: "MemorySettings | None", owner: type) -> Any:
-        if settings is None:
-            return self
-        return settings.chosen.get(self._name, self._default)
+        return self if settings is None else settings.chosen.get(self._name, self._default)
 
     def __set__(self, settings: "MemorySettings", value: Any) -> None:
-        settings.change(self._name, self._check(self._name, value))
-
-
-def number(least: float, most: float = np.inf) -> Callable[[str, Any], float]:
-    """Return a check for finite numbers within bounds."""
-
-    def checked(name: str, value: Any) -> float:
-        if not (least <= float(value) <= most and np.isfinite(float(value))):
-            raise ConfigurationError(f"{name} must be from {least:g} to {most:g}, is {value}")
-        return float(value)
-
-    return checked
-
-
-def whole(least: int) -> Callable[[str, Any], int]:
-    """Return a check for whole numbers of at least ``least``."""
-
-    def checked(name: str, value: Any) -> int:
-        if int(value) != value or value < least:
+        number, kind = float(value), type(self._default)
+        if not (self._least <= number <= self._most and math.isfinite(number)):
             raise ConfigurationError(
-                f"{name} must be a whole number of at least {least}, is {value}"
+                f"{self._name} must be from {self._least:g} to {self._most:g}, is {value}"
             )
-        return int(value)
+        if kind is int and number != int(number):
+            raise ConfigurationError(f"{self._name} must be a whole number, is {value}")
+        settings.change(self._name, kind(value))
 
-    return checked
 
+class KindSetting(Setting):
+    """A number for each kind of reward, 1 at first."""
 
-def truth(name: str, value: Any) -> bool:
-    """Return whether ``value`` is true: a check that takes all values."""
-    return bool(value)
+    def __init__(self) -> None:
+        super().__init__(1.0)
+
+    def __get__(self, settings: "MemorySettings | None", owner: type) -> Any:
+        return self if settings is None else settings.chosen.get(self._name, settings.ones)
+
+    def __set__(self, settings: "MemorySettings", value: Any) -> None:
+        given, kinds = np.array(value, np.float64, ndmin=1), len(settings.ones)
+        if given.shape != (kinds,) or not np.isfinite(given).all():
+            raise ConfigurationError(
+                f"{self._name} must be {kinds} finite numbers, one for each kind of reward, is "
+                f"{value}"
+            )
+        settings.change(self._name, given.tolist())
 
 
 class MemorySettings:
@@ -74,87 +59,42 @@ class MemorySettings:
     """
 
     # So that a name that was mistyped, or that this memory does not have, is an AttributeError.
-    __slots__ = ("_coeff", "_discount", "_max_step", "changed", "chosen")
+    __slots__ = ("chosen", "ones")
 
     #: The exponent of errors; 0 draws all entries alike.
-    priority_exponent = Setting(0.0, number(0))
+    priority_exponent = Setting(0.0)
     #: How much the return of the next step counts in that of a step, beside its value.
-    mix_lambda = Setting(1.0, number(0, 1))
+    mix_lambda = Setting(1.0, most=1)
+    #: The discount factor of each kind of reward, and how much its error counts.
+    discount_factor = KindSetting()
+    reward_coeff = KindSetting()
     #: The weight of an entry is multiplied by it whenever it is drawn; 0 draws each once.
-    priority_decay = Setting(1.0, number(0, 1))
+    priority_decay = Setting(1.0, most=1)
     #: News of later steps reach back until a return changes by less.
-    traceback_threshold = Setting(1e-4, number(0))
+    traceback_threshold = Setting(1e-4)
     #: How fast the mean squared error, which errors are compared with, follows them.
-    error_rate = Setting(RATE, number(0, 1))
+    error_rate = Setting(RATE, most=1)
     #: How many entries are drawn at once: those that end with the drawn one.
-    rollout_len = Setting(1, whole(1))
+    rollout_len = Setting(1, least=1)
     #: Let no rollout cross episodes: the first entry is repeated where there are too few.
-    do_padding = Setting(False, truth)
+    do_padding = Setting(False, most=1)
     #: How many of the first field are stacked in each entry that is drawn; 1 adds no axis.
-    frame_stack = Setting(1, whole(1))
+    frame_stack = Setting(1, least=1)
     #: If above 0, draw pairs: a rollout, and the one that ends so many entries later.
-    multi_step = Setting(0, whole(0))
-    #: If above 0, clients keep their entries, and send so many drawn ones at once.
-    cache_size = Setting(0, whole(0))
-    #: Draw what clients have sent until something newer comes; else each of it once.
-    reuse_cache = Setting(False, truth)
+    multi_step = Setting(0)
     #: How many episodes a slot keeps; 0 is as many as fit.
-    max_episode = Setting(0, whole(0))
+    max_episode = Setting(0)
 
-    def __init__(self, kinds: int, max_step: int) -> None:
-        self.changed = threading.Condition()
+    def __init__(self, kinds: int) -> None:
         self.chosen: dict[str, Any] = {}
-        self._max_step = max_step
-        self._discount: npt.NDArray[np.float64] = np.ones(kinds)
-        self._coeff: npt.NDArray[np.float64] = np.ones(kinds)
-
-    @property
-    def discount_factor(self) -> list[float]:
-        """The discount factor of each kind of reward."""
-        return [float(factor) for factor in self._discount]
-
-    @discount_factor.setter
-    def discount_factor(self, factors: Sequence[float] | float) -> None:
-        self._discount = self._by_kind("discount_factor", factors)
-
-    @property
-    def reward_coeff(self) -> list[float]:
-        """How much the error of each kind of reward counts."""
-        return [float(coefficient) for coefficient in self._coeff]
-
-    @reward_coeff.setter
-    def reward_coeff(self, coefficients: Sequence[float] | float) -> None:
-        self._coeff = self._by_kind("reward_coeff", coefficients)
-
-    @property
-    def scalars(self) -> dict[str, float]:
-        """What was set, but for numbers by kind of reward."""
-        return {name: float(value) for name, value in self.chosen.items()}
+        self.ones = [1.0] * kinds
 
     @property
     def rule(self) -> ReturnRule:
         """How returns follow from rewards and values."""
-        return ReturnRule(self._discount, self._coeff, self.mix_lambda)
+        factors, coefficients = np.array(self.discount_factor), np.array(self.reward_coeff)
+        return ReturnRule(factors, coefficients, self.mix_lambda)
 
     def change(self, name: str, value: Any) -> None:
-        """Set a property, beside the other threads."""
-        if name in ("rollout_len", "frame_stack") and value > self._max_step:
-            raise ConfigurationError(
-                f"{name} must be at most max_step, which is {self._max_step}, is {value}"
-            )
-        with self.changed:
-            self.chosen[name] = value
-            self.renew()
-            self.changed.notify_all()
-
-    def renew(self) -> None:
-        """Find anew which entries may be drawn."""
-
-    def _by_kind(self, name: str, values: Sequence[float] | float) -> npt.NDArray[np.float64]:
-        given = np.array(values, np.float64, ndmin=1)
-        if given.shape != self._discount.shape or not np.isfinite(given).all():
-            raise ConfigurationError(
-                f"{name} must be {len(self._discount)} finite numbers, one for each kind of "
-                f"reward, is {values}"
-            )
-        return given
+        """Set a property to a value that was checked."""
+        self.chosen[name] = value

@@ -148,8 +148,8 @@ class ReplayStub:
         self._channel.close()
         self._samples.close()
 
-    def _method(self, name: str, encode: Any, decode: Any) -> Any:
-        return self._channel.unary_unary(f"/{SERVICE_NAME}/{name}", encode, decode)
+    def _method(self, name: str, encode: Any, decode: Any, service: str = SERVICE_NAME) -> Any:
+        return self._channel.unary_unary(f"/{service}/{name}", encode, decode)
 
     def _call(self, method: Any, message: Any, timeout_s: float | None = None) -> Any:
         try:

@@ -70,8 +70,8 @@ class ReplayWriter:
     step in which an episode was cut off has no action), and ``on_refused``, repeatedly, with the
     reason why steps are not taken. Steps that wait at ``close`` and are not acknowledged are
     counted by neither: they may be stored. ``name`` is unique; drawn if omitted. After its first
-    steps the writer keeps in touch with the server, however long the next ones take, as long as
-    this process lives.
+    steps, or at once if it was opened before, with ``lease_s``, the writer keeps in touch with the
+    server, however long the next ones take, as long as this process lives.
     """
 
     def __init__(
@@ -89,6 +89,7 @@ class ReplayWriter:
         on_delivered: Callable[[int], object] = lambda actions: None,
         on_actions_dropped: Callable[[int], object] = lambda actions: None,
         on_refused: Callable[[str], object] = lambda reason: None,
+        lease_s: float = 0.0,
     ) -> None:
         self._stub = stub
         self._schema = schema
@@ -120,7 +121,8 @@ class ReplayWriter:
         self._closes = False
         self._is_open = False
         #: How long the server may hear nothing, and until when.
-        self._silence_s = self._silent_until = math.inf
+        self._silence_s = lease_s / BEATS if lease_s > 0 else math.inf
+        self._silent_until = monotonic() + self._silence_s
         self._error: Exception | None = None
         self._thread = threading.Thread(target=self._run, name="replay writer", daemon=True)
         self._thread.start()

@@ -11,7 +11,7 @@ from replay_cases import SCHEMA, steps
 
 from relaax.address import Address
 from relaax.compat.memoire import ReplayMemoryServer
-from relaax.compat.memoire.stub import MemoireStub
+from relaax.compat.memoire.service import MemoireStub
 from relaax.errors import BridgeError
 from relaax.replay import replay_pb2
 from relaax.replay.client.stub import ReplayStub

@@ -6,8 +6,16 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from relaax.compat.memoire.memory import drawn_with_decay
-from relaax.replay.priority_tree import PriorityTree
+from relaax.compat.memoire.settings import MemorySettings
+from relaax.compat.memoire.table import DecayingWeights
+
+
+def weighed(weights, decay: float, generator) -> DecayingWeights:
+    settings = MemorySettings(kinds=1)
+    settings.priority_decay = decay
+    made = DecayingWeights(4, generator, settings)
+    made.weigh(np.arange(len(weights)), np.array(weights))
+    return made
 
 
 def sequences(weights, count: int, decay: float):
@@ -28,10 +36,8 @@ def test_sequences_are_as_probable_as_those_of_single_draws(decay: float):
     generator = np.random.default_rng(7)
     found: Counter[tuple[int, ...]] = Counter()
     for _ in range(1500):
-        tree = PriorityTree(3)
-        tree.set(np.arange(3), weights)
-        places, _ = drawn_with_decay(tree, 3, decay, generator)
-        found[tuple(places.tolist())] += 1
+        drawn = weighed(weights, decay, generator).draw(3)
+        found[tuple(drawn.rows.tolist())] += 1
     expected = {draws: chance for draws, chance in sequences(weights, 3, decay) if chance > 0}
     assert set(found) <= set(expected)
     counts = [found[draws] for draws in expected]
@@ -39,20 +45,17 @@ def test_sequences_are_as_probable_as_those_of_single_draws(decay: float):
 
 
 def test_the_weight_of_a_draw_is_the_one_by_which_it_was_drawn():
-    tree = PriorityTree(4)
-    tree.set(np.array([2]), [8.0])
+    selector = weighed([0.0, 0.0, 8.0], 0.5, np.random.default_rng(1))
 
-    places, weights = drawn_with_decay(tree, 3, 0.5, np.random.default_rng(1))
+    drawn = selector.draw(3)
 
-    assert places.tolist() == [2, 2, 2]
-    assert weights.tolist() == [8, 4, 2]
-    assert tree.total == 1
+    assert drawn.rows.tolist() == [2, 2, 2]
+    assert (drawn.probabilities * 8).tolist() == [8, 4, 2]
+    assert selector.weight == 1
 
 
 def test_there_are_fewer_draws_where_nothing_is_left():
-    tree = PriorityTree(4)
-    tree.set(np.arange(2), [1.0, 3.0])
+    selector = weighed([1.0, 3.0], 0.0, np.random.default_rng(1))
 
-    places, _ = drawn_with_decay(tree, 5, 0.0, np.random.default_rng(1))
-
-    assert sorted(places.tolist()) == [0, 1]
+    assert sorted(selector.draw(5).rows.tolist()) == [0, 1]
+    assert len(selector) == 0

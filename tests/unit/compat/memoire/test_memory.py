@@ -4,7 +4,7 @@ import threading
 
 import numpy as np
 import pytest
-from memoire_entries import ENTRY, NUMBER, columns, memory_of, push, states, terms
+from memoire_entries import ENTRY, NUMBER, memory_of, push, states
 from scipy import stats
 
 from relaax.compat.memoire import MemoryClosed, ReplayMemory
@@ -31,7 +31,7 @@ def test_with_padding_the_first_entry_is_repeated():
 def test_too_few_entries_without_padding_are_waited_for():
     memory = memory_of(rollout_len=4)
     push(memory, [0, 1, 2], is_term=True)
-    with pytest.raises(NotReady, match="0 entries can be drawn, of which 1 are asked"):
+    with pytest.raises(NotReady, match="none of the 0 items that are there may be drawn"):
         memory.get_data(1, timeout_s=0)
 
 
@@ -139,8 +139,7 @@ def test_the_pairs_at_an_episodes_end_are_shorter():
 def test_an_episode_that_is_cut_off_bootstraps_from_its_last_value():
     memory = memory_of(max_step=8, mix_lambda=1.0)
     push(memory, [0, 1], is_term=False, values=[0.5, 0.25])
-    memory.end_episode(0)
-    push(memory, [10], is_term=True, values=[7.0])
+    push(memory, [10], is_term=True, values=[7.0], starts=True)
     fields, _ = memory.get_data(100)
     returns = dict(zip(fields[0][:, 0].tolist(), fields[-1][:, 0].tolist(), strict=True))
     assert returns == {0: 1.25, 1: 0.25, 10: 1.0}
@@ -212,7 +211,7 @@ def test_a_decay_of_0_draws_each_entry_once():
 def test_a_decay_of_0_waits_for_as_many_entries_as_are_drawn():
     memory = memory_of(max_step=16, priority_decay=0.0)
     push(memory, range(3), is_term=False)
-    with pytest.raises(NotReady, match="3 entries can be drawn, of which 4 are asked"):
+    with pytest.raises(NotReady, match="3 of the 4 items of a batch are complete"):
         memory.get_data(4, timeout_s=0)
 
 
@@ -222,17 +221,6 @@ def test_a_later_push_of_the_same_episode_undoes_the_decay():
     assert memory.get_data(1)[0][0].item() == 0
     push(memory, [2], is_term=True)
     assert memory.get_data(3)[0][0].shape == (3, 1)
-
-
-def test_a_slot_can_be_cleared():
-    memory = memory_of(rollout_len=2)
-    push(memory, range(4), is_term=True, slot=0)
-    push(memory, [10, 11], is_term=True, slot=1)
-    memory.clear(0)
-    assert states(memory) == {(10, 11)}
-    push(memory, [20, 21, 22], is_term=False, slot=0)
-    assert states(memory) == {(10, 11), (20, 21), (21, 22)}
-    assert len(memory) == 5
 
 
 def test_a_draw_waits_for_entries():
@@ -269,8 +257,7 @@ def test_the_readable_properties_are_those_of_the_seed():
 def test_entries_without_values_are_drawn_alike():
     memory = ReplayMemory((NUMBER, NUMBER, NUMBER, np.zeros(0, np.float32)), 8, 1)
     memory.priority_exponent = 0.6
-    entries = {**columns(range(3)), "value": np.zeros((3, 0), np.float32)}
-    memory.push(0, entries, terms(3, is_term=False))
+    push(memory, range(3), is_term=False, values=np.zeros((3, 0)))
     fields, weights = memory.get_data(50)
     assert set(fields[0][:, 0].tolist()) == {0, 1, 2}
     assert set(weights.tolist()) == {1}
@@ -281,7 +268,7 @@ def test_entries_without_values_are_drawn_alike():
     ("name", "value", "message"),
     [
         ("rollout_len", 5, "rollout_len must be at most max_step, which is 4, is 5"),
-        ("rollout_len", 0, "rollout_len must be a whole number of at least 1, is 0"),
+        ("rollout_len", 0, "rollout_len must be from 1 to inf, is 0"),
         ("mix_lambda", 1.5, "mix_lambda must be from 0 to 1, is 1.5"),
         ("priority_exponent", float("nan"), "priority_exponent must be from 0 to inf, is nan"),
         ("discount_factor", [0.9, 0.9], "discount_factor must be 1 finite numbers"),
@@ -315,7 +302,6 @@ def test_a_wrong_entry_is_refused(entry, message):
 
 def test_entries_of_another_kind_are_refused_by_name():
     memory = memory_of()
-    wrong = {**columns([1]), "reward": np.ones(1)}
-    with pytest.raises(ValueError, match="'reward' is float64"):
-        memory.push(0, wrong, terms(1, is_term=True))
+    with pytest.raises(ValueError, match=r"'reward' is float32 \[2\], and must be float32 \[\]"):
+        push(memory, [1], is_term=True, rewards=np.ones((1, 2)))
     assert len(memory) == 0

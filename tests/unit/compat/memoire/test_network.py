@@ -3,10 +3,9 @@
 import threading
 from contextlib import ExitStack, closing
 
-import grpc
 import numpy as np
 import pytest
-from memoire_entries import ENTRY, NUMBER, entry, memory_of, push
+from memoire_entries import ENTRY, NUMBER, entry
 from processes import free_port, wait_for
 
 from relaax.compat.memoire import (
@@ -16,18 +15,13 @@ from relaax.compat.memoire import (
     Proxy,
     ReplayMemoryClient,
     ReplayMemoryServer,
-    memoire_pb2,
 )
-from relaax.compat.memoire.ports import target_of
-from relaax.compat.memoire.service import CACHES, SERVICE_NAME
-from relaax.compat.memoire.stub import MemoireStub
+from relaax.compat.memoire.proxy import target_of
 from relaax.errors import BridgeError, ConfigurationError, RelaaxError
-from relaax.net.payloads import WithPayload
 from relaax.replay import replay_pb2
 from relaax.replay.client.stub import ReplayAway, ReplayStub
 from relaax.replay.replay import NotReady
 from relaax.replay.schema import Column, Schema
-from relaax.replay.wire import items_message
 
 
 class Network(ExitStack):
@@ -160,7 +154,7 @@ def test_the_server_refuses_a_client_of_other_entries_by_name_and_serves_the_oth
     endpoint = network.endpoint()
     server, client = network.server(endpoint), network.client(endpoint)
     client.push_data([entry(0)], is_term=False)
-    columns = {name: Column(np.dtype(np.float32)) for name in server.rem.schema.columns}
+    columns = {name: Column(np.dtype(np.float32)) for name in server.rem.info.schema.columns}
     columns["value"] = Column(np.dtype(np.float32), (2,))
     with (
         closing(ReplayStub(target_of(endpoint))) as stranger,
@@ -217,7 +211,7 @@ def test_a_learner_elsewhere_draws_what_the_servers_own_draws(network):
     endpoint = network.endpoint()
     server, client = network.server(endpoint), network.client(endpoint)
     server.rem.rollout_len = 2
-    with pytest.raises(NotReady, match="could not be drawn in time"):
+    with pytest.raises(NotReady, match="0 of the 1 items with which learning begins"):
         client.get_data(1, timeout_s=0)
     client.push_data([entry(0), entry(1), entry(2)], is_term=True)
     fields, weights = client.get_data(50)
@@ -303,7 +297,7 @@ def test_calls_beyond_the_high_water_mark_are_refused_and_can_be_tried_again(net
 def logs(client: ReplayMemoryClient) -> bool:
     try:
         client.push_log("here")
-    except ReplayAway:
+    except NotReady:
         return False
     return True
 
@@ -402,15 +396,24 @@ def test_entries_and_messages_go_through_proxies(network, tmp_path):
     assert client.sub_bytes("model", 30) == b"next"
 
 
-def test_a_topic_that_a_proxy_does_not_follow_is_passed_on(network, monkeypatch):
-    monkeypatch.setattr("relaax.compat.memoire.proxy.MOST_TOPICS", 0)
+def test_a_proxy_fetches_a_message_once_for_all_who_wait_for_it(network):
     behind, front = network.endpoint(), network.endpoint()
+    server = network.server(behind)
     network.proxy("pub_proxy_main", behind, Conn, front, Bind)
-    client = network.client("", sub_endpoint=front)
-    with pytest.raises(NotReady):  # while the server is away
-        client.sub_bytes("model", timeout_s=0)
-    network.server(behind).pub_bytes("model", b"1")
-    assert client.sub_bytes("model", timeout_s=30) == b"1"
+    server.pub_bytes("model", b"1")
+    clients = [network.client("", sub_endpoint=front) for _ in range(8)]
+    assert [client.sub_bytes("model", 30) for client in clients] == [b"1"] * 8
+    fetched = []
+    topics = server._topics  # noqa: SLF001
+    newest = topics.newest
+    topics.newest = lambda *asked: fetched.append(newest(*asked)) or fetched[-1]
+    received: list[bytes] = []
+    for client in clients:
+        network.run(lambda client=client: received.append(client.sub_bytes("model", 60)))
+    wait_for(lambda: fetched, "subscribers that wait")
+    server.pub_bytes("model", b"2")
+    wait_for(lambda: received == [b"2"] * 8, "the message at all subscribers")
+    assert sum(answer is not None for answer in fetched) < 8
 
 
 def test_a_refusal_comes_through_a_proxy_as_it_is(network):
@@ -460,7 +463,7 @@ def test_a_reward_a_probability_or_a_value_that_is_not_finite_is_refused(network
     server = network.server(endpoint)
     stub = ReplayStub(target_of(endpoint))
     network.callback(stub.close)
-    stub.open("a/1", server.rem.schema)
+    stub.open("a/1", server.rem.info.schema)
     columns = [np.full(2, number, np.float32) for number in (np.nan, 1, 0, -1)]
     run = replay_pb2.Run(environment=0, first=0, count=2)
     flags = np.zeros(2, np.uint8)
@@ -471,69 +474,3 @@ def test_a_reward_a_probability_or_a_value_that_is_not_finite_is_refused(network
         stub.append("a/1", [run], flags, columns)
     assert len(server.rem) == 2
     assert "was refused: column" in caplog.text
-
-
-@pytest.mark.parametrize("name", ["reward", "value", "qvest", "weight", "probability"])
-def test_a_cache_that_is_not_finite_is_refused(network, caplog, name):
-    endpoint = network.endpoint()
-    server = network.server(endpoint)
-    server.rem.cache_size = 4
-    stub = MemoireStub(target_of(endpoint))
-    network.callback(stub.close)
-    stub.get_info("a/1", 10)
-    own = memory_of(8, 1)
-    push(own, range(4), is_term=True)
-    sample = own.sample(4)
-    spoilt = {**sample.columns, "probability": sample.probabilities}[name]
-    spoilt[0] = np.inf
-    with pytest.raises(BridgeError, match=f"column '{name}' is not finite"):
-        stub.push_cache("a/1", sample, own.total_weight)
-    assert "was refused: column" in caplog.text
-
-
-def cache_to_push(network):
-    """Return what sends a cache to a new server, as another program may, and four items for one."""
-    endpoint = network.endpoint()
-    server = network.server(endpoint)
-    server.rem.cache_size = 4
-    stub = MemoireStub(target_of(endpoint))
-    network.callback(stub.close)
-    stub.get_info("a/1", 10)
-    own = memory_of(8, 1)
-    push(own, range(4), is_term=True)
-    items = items_message(own.sample(4))
-    channel = network.enter_context(grpc.insecure_channel(target_of(endpoint)))
-    push_cache = channel.unary_unary(f"/{SERVICE_NAME}/PushCache", CACHES.encode)
-    return push_cache, items
-
-
-def test_a_cache_that_is_large_by_what_overlaps_in_it_is_refused(network):
-    """Eight bytes, again and again, would be a hundred gigabytes when they are drawn."""
-    push_cache, items = cache_to_push(network)
-    for array in items.fields.arrays:
-        array.shape[:] = [2**34, *array.shape[1:]]
-        array.strides[:] = [0] * len(array.shape)
-    fields = memoire_pb2.Cache(writer="a/1", total=1.0, items=items.fields)
-    with pytest.raises(grpc.RpcError, match="at most 1073741824 are taken"):
-        push_cache(WithPayload(fields, items.payload))
-
-
-@pytest.mark.parametrize(
-    ("name", "shape", "said"),
-    [
-        ("key", [], "a probability for each of its keys"),
-        ("probability", [3], "a probability for each of its keys"),
-        ("reward", [], "column 'reward' has 0 steps, and must have 4"),
-        ("reward", [3], "column 'reward' has 3 steps, and must have 4"),
-    ],
-)
-def test_a_cache_of_another_size_is_refused_before_it_is_drawn(network, name, shape, said):
-    """The learner would have failed that draws, and not the client that has sent it."""
-    push_cache, items = cache_to_push(network)
-    for array in items.fields.arrays:
-        if array.name == name:
-            array.shape[:] = shape
-            array.strides[:] = []
-    fields = memoire_pb2.Cache(writer="a/1", total=1.0, items=items.fields)
-    with pytest.raises(grpc.RpcError, match=said):
-        push_cache(WithPayload(fields, items.payload))
