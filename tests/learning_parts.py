@@ -241,6 +241,19 @@ _OWN_LAYERS = (
     Head("value", 1, layers=(Dense(6), Dense(2))),
 )
 
+_ENCODERS = {"all": Encoder((3,), (Dense(4),)), "hidden": Encoder((2,), (Dense(3),))}
+_CRITIC_SEES_MORE = Network(
+    _ENCODERS,
+    (Dense(6), LSTM(4)),
+    (
+        Head("policy", 3, sees=("all",)),
+        Head("value", 1, layers=(Dense(5, "tanh"),), sees=("all", "hidden")),
+    ),
+)
+_NOTHING_SHARED = Network(
+    _ENCODERS, (), (Head("policy", 3, sees=("all",)), Head("value", 1, sees=("hidden",)))
+)
+
 #: A network of each kind, by name, and the type of its observations.
 NETWORKS = {
     "dense": (Network.of((4,), _DENSE, _HEADS), np.float32),
@@ -251,7 +264,9 @@ NETWORKS = {
     "recurrent image": (Network.of(_IMAGE, (*_CONVOLUTIONS, Dense(5), LSTM(4)), _HEADS), np.uint8),
     "camera and speed": (_CAMERA_AND_SPEED, {"speed": np.float32, "camera": np.uint8}),
     "two vectors": (_TWO_VECTORS, {"b/c": np.float32, "a": np.float32}),
+    "critic sees more": (_CRITIC_SEES_MORE, {"all": np.float32, "hidden": np.float32}),
+    "nothing shared": (_NOTHING_SHARED, {"all": np.float32, "hidden": np.float32}),
 }
 
 #: Those that numpy evaluates.
-EVALUATED_IN_NUMPY = {"dense", "own layers", "two vectors"}
+EVALUATED_IN_NUMPY = {"dense", "own layers", "two vectors", "nothing shared"}

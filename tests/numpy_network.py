@@ -52,17 +52,32 @@ class NumpyNetwork:
         if not isinstance(observations, dict):
             observations = {"": observations}
         counts = {}
-        encoded = [
-            self.encode(name, observations[name], counts if name == "" else {})
+        encoded = {
+            name: self.encode(name, observations[name], counts if name == "" else {})
             for name in sorted(self.network.encoders)
+            if any(head.sees is None or name in head.sees for head in self.network.heads)
+        }
+        shared = [
+            name
+            for name in encoded
+            if all(head.sees is None or name in head.sees for head in self.network.heads)
         ]
-        hidden = np.concatenate(encoded, axis=1)
+        count = len(next(iter(encoded.values())))
+        hidden = np.concatenate([np.zeros((count, 0)), *(encoded[name] for name in shared)], axis=1)
         for layer in self.network.layers:
             if layer.kind == "lstm":
                 hidden, state = self.recur(hidden, state, continues)
             else:
                 hidden = self.layer(layer, hidden, "", counts)
-        return {head.name: self.head(head, hidden) for head in self.network.heads}, state
+        outputs = {}
+        for head in self.network.heads:
+            beside = [
+                encoded[name]
+                for name in encoded
+                if name not in shared and (head.sees is None or name in head.sees)
+            ]
+            outputs[head.name] = self.head(head, np.concatenate([hidden, *beside], axis=1))
+        return outputs, state
 
     def encode(self, name, observations, counts):
         hidden = np.asarray(observations, np.float64)

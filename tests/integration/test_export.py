@@ -51,6 +51,13 @@ VARIANTS: dict[str, tuple[str, dict[str, Any]]] = {
     "a narrow range": ("sac", {**CONTINUOUS, "action_low": -1e-5, "action_high": 1e-5}),
     "far from 0": ("ppo", {**FAR, "action_low": [1e6 - 0.3, 3], "action_high": [1e6 + 0.3, 7]}),
     "a scale": ("da3c_cont", {**SCALED, "action_scale": [20, 1e-3], "action_high": [7, 1e-3]}),
+    "a critic that sees more": (
+        "ppo",
+        {
+            **DISCRETE, "hidden_layers": None, "state_size": {"a": [4], "b": [2]},
+            "network": {"heads": {"policy": {"sees": ["a"]}, "value": {"sees": ["a", "b"]}}},
+        },
+    ),
     "layers of its own": (
         "ppo",
         {

@@ -44,7 +44,8 @@ def layers_of(network: Network) -> dict[str, Any]:
             "layers": _written(network.layers),
         }
     heads = {head.name: _written(head.layers) for head in network.heads if head.layers}
-    return {**layers, "heads": heads} if heads else layers
+    more = {"heads": heads, "sees": network.sights}
+    return {**layers, **{key: value for key, value in more.items() if value}}
 
 
 def _written(layers: tuple[Layer, ...]) -> str:

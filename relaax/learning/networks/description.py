@@ -1,7 +1,7 @@
 """A network: encoders, a trunk and heads, and the shapes of their parameters."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property
 from math import prod
@@ -28,7 +28,8 @@ class Head:
 
     Between these may be ``layers`` of its own, which no other head shares. ``units`` depend on the
     state. ``free_units`` follow them and do not: they are parameters themselves, ``free_start`` at
-    first. A Gaussian whose sigma is free of the state has both.
+    first. A Gaussian whose sigma is free of the state has both. ``sees`` names the observations
+    that it may depend on; None: all.
     """
 
     name: str
@@ -36,6 +37,7 @@ class Head:
     free_units: int = 0
     free_start: float = 0.0
     layers: tuple[Layer, ...] = ()
+    sees: tuple[str, ...] | None = None
 
     @cached_property
     def named_layers(self) -> NamedLayers:
@@ -70,11 +72,13 @@ class Encoder:
 
 @dataclass(frozen=True)
 class Network:
-    """An encoder for each observation, layers on top of all of them, and heads.
+    """An encoder for each observation, layers on top of those that all heads see, and heads.
 
-    What the encoders put out is flattened and joined, in the order of the observations' names. At
-    most one layer is an ``LSTM``: the last of ``layers``. Two equal networks have interchangeable
-    parameters. ValueError for an observation and a head of one name, if that has layers of its own.
+    What the encoders put out is flattened and joined, in the order of the observations' names.
+    Observations that only some heads see are joined behind ``layers``, for these heads. At most one
+    layer is an ``LSTM``: the last of ``layers``. An observation that no head sees has no
+    parameters. Two equal networks have interchangeable parameters. ValueError for an observation
+    and a head of one name, if that has layers of its own, and for ``layers`` that see nothing.
     """
 
     #: By the observations' names; one under ``UNNAMED`` if it has no name.
@@ -89,6 +93,8 @@ class Network:
                     f"an observation cannot be named {head.name}: so is a head with layers of its "
                     "own, whose parameters would have the same names"
                 )
+        if self.layers and not self.shared:
+            raise ValueError("layers: no observation is seen by all heads, and so none by layers")
 
     @classmethod
     def of(
@@ -123,11 +129,28 @@ class Network:
         return any(isinstance(layer, Convolution) for layer in layers)
 
     @cached_property
+    def shared(self) -> tuple[str, ...]:
+        """The observations that all heads, and so ``layers``, see, in the order of their names."""
+        names = sorted(self.encoders)
+        return tuple(
+            name for name in names if all(h.sees is None or name in h.sees for h in self.heads)
+        )
+
+    def beside(self, head: Head) -> tuple[str, ...]:
+        """Return the observations that are joined behind ``layers`` for ``head``, in order."""
+        names = self.encoders if head.sees is None else head.sees
+        return tuple(sorted(set(names).difference(self.shared)))
+
+    def seen_by(self, heads: Iterable[Head]) -> tuple[str, ...]:
+        """Return the observations that the outputs of some ``heads`` depend on, in order."""
+        return tuple(sorted({*self.shared, *(name for h in heads for name in self.beside(h))}))
+
+    @cached_property
     def encoder_layers(self) -> dict[str, NamedLayers]:
-        """The layers of each encoder, by the observations' names in their order."""
+        """The layers of each encoder, by the names of observations that are seen, in order."""
         return {
             name: _named(self.encoders[name].layers, f"{name}/" if name else "")
-            for name in sorted(self.encoders)
+            for name in self.seen_by(self.heads)
         }
 
     @cached_property
@@ -136,19 +159,20 @@ class Network:
         before = self.encoders[UNNAMED].layers if not self.is_named else ()
         return _named((*before, *self.layers), "")[len(before) :]
 
-    @cached_property
-    def joined_size(self) -> int:
-        """How many numbers all encoders put out together."""
-        return sum(
-            prod(_walk(layers, self.encoders[name].shape, []))
-            for name, layers in self.encoder_layers.items()
-        )
+    def joined_size(self, names: Iterable[str]) -> int:
+        """Return how many numbers the encoders of some observations put out together."""
+        layers, encoders = self.encoder_layers, self.encoders
+        return sum(prod(_walk(layers[name], encoders[name].shape, [])) for name in names)
 
-    @cached_property
-    def feature_size(self) -> int:
-        """How many numbers the heads see."""
-        (features,) = _walk(self.trunk, (self.joined_size,), [])
-        return features
+    def feature_size(self, head: Head) -> int:
+        """Return how many numbers a head, or the first of its layers, sees."""
+        (features,) = _walk(self.trunk, (self.joined_size(self.shared),), [])
+        return features + self.joined_size(self.beside(head))
+
+    @property
+    def sights(self) -> dict[str, list[str]]:
+        """The observations that heads see, by their names; without heads that see all."""
+        return {head.name: list(head.sees) for head in self.heads if head.sees is not None}
 
     def head(self, name: str) -> Head:
         """Return the head of this name."""
@@ -160,9 +184,9 @@ class Network:
         specs: list[TensorSpec] = []
         for name, layers in self.encoder_layers.items():
             _walk(layers, self.encoders[name].shape, specs)
-        _walk(self.trunk, (self.joined_size,), specs)
+        _walk(self.trunk, (self.joined_size(self.shared),), specs)
         for head in self.heads:
-            specs += head.parameters(self.feature_size)
+            specs += head.parameters(self.feature_size(head))
         return ParameterManifest(tuple(specs))
 
 

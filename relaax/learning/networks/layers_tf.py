@@ -1,6 +1,6 @@
 """Layers of a network inside a TensorFlow graph."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TypeAlias
 
 import tensorflow as tf
@@ -28,20 +28,33 @@ ACTIVATIONS: dict[str, Callable[[tf.Tensor], tf.Tensor]] = {
 }
 
 
-def features(network: Network, parameters: Tensors, observations: ObservationTensors) -> tf.Tensor:
-    """Return what the layers below the recurrent one make of [B, ...]: float32 [B, F].
+def encoded(
+    network: Network,
+    parameters: Tensors,
+    observations: ObservationTensors,
+    heads: Iterable[Head] | None = None,
+) -> Tensors:
+    """Return what the encoders make of [B, ...]: float32 [B, F] by the observations' names.
 
-    Bytes are pictures: they are scaled to [0, 1].
+    Of those alone that ``heads`` depend on; None: of all. Bytes are pictures: they are scaled to
+    [0, 1].
     """
-    encoded = []
-    for name, layers in network.encoder_layers.items():
+    outputs = {}
+    for name in network.seen_by(network.heads if heads is None else heads):
         hidden: tf.Tensor = observations[name] if network.is_named else observations
         if hidden.dtype == tf.uint8:
             hidden = tf.cast(hidden, tf.float32) / 255.0
-        encoded.append(_flat(_through(layers, parameters, hidden)))
-    joined = encoded[0] if len(encoded) == 1 else tf.concat(encoded, axis=1)
+        outputs[name] = _flat(_through(network.encoder_layers[name], parameters, hidden))
+    return outputs
+
+
+def features(network: Network, parameters: Tensors, encoded: Tensors) -> tf.Tensor:
+    """Return what the layers below the recurrent one make of what is ``encoded``: [B, F]."""
     below = network.trunk[:-1] if network.lstm_size else network.trunk
-    return _through(below, parameters, joined)
+    if not network.shared:
+        (some, *_) = encoded.values()
+        return tf.zeros([tf.shape(some)[0], 0])
+    return _through(below, parameters, _joined([encoded[name] for name in network.shared]))
 
 
 def lstm_step(parameters: Tensors, inputs: tf.Tensor, state: tf.Tensor) -> tf.Tensor:
@@ -57,8 +70,14 @@ def lstm_step(parameters: Tensors, inputs: tf.Tensor, state: tf.Tensor) -> tf.Te
     return tf.stack([cell, tf.sigmoid(expose) * tf.tanh(cell)])
 
 
-def head_outputs(head: Head, parameters: Tensors, hidden: tf.Tensor) -> tf.Tensor:
-    """Return what a head puts out, [B, outputs], of ``hidden`` [B, F]; its free part is last."""
+def head_outputs(
+    network: Network, head: Head, parameters: Tensors, hidden: tf.Tensor, encoded: Tensors
+) -> tf.Tensor:
+    """Return what a head puts out, [B, outputs]; its free part is last.
+
+    hidden: [B, F], what the layers that all heads share put out of what is ``encoded``.
+    """
+    hidden = _joined([hidden, *(encoded[name] for name in network.beside(head))])
     hidden = _through(head.named_layers, parameters, hidden)
     parts = []
     if head.units:
@@ -66,7 +85,7 @@ def head_outputs(head: Head, parameters: Tensors, hidden: tf.Tensor) -> tf.Tenso
     if head.free_units:
         free = parameters[f"{head.name}/free"]
         parts.append(tf.broadcast_to(free, [tf.shape(hidden)[0], head.free_units]))
-    return parts[0] if len(parts) == 1 else tf.concat(parts, axis=1)
+    return _joined(parts)
 
 
 def unroll(
@@ -82,13 +101,11 @@ def unroll(
     ``starts`` [T, K] an episode.
     """
     rows, count = starts.shape
-    hidden = features(
-        network,
-        parameters,
-        tf.nest.map_structure(
-            lambda part: tf.reshape(part, [rows * count, *part.shape[2:]]), observations
-        ),
+    flat = tf.nest.map_structure(
+        lambda part: tf.reshape(part, [rows * count, *part.shape[2:]]), observations
     )
+    codes = encoded(network, parameters, flat)
+    hidden = features(network, parameters, codes)
     if network.lstm_size:
         outputs: list[tf.Tensor] = []
         # A bias for each row: TensorFlow adds up the gradients of one that all rows share in an
@@ -101,7 +118,9 @@ def unroll(
             outputs.append(recurrent_state[1])
         hidden = tf.concat(outputs, axis=0)
     return {
-        head.name: tf.reshape(head_outputs(head, parameters, hidden), [rows, count, head.outputs])
+        head.name: tf.reshape(
+            head_outputs(network, head, parameters, hidden, codes), [rows, count, head.outputs]
+        )
         for head in network.heads
     }
 
@@ -135,6 +154,10 @@ def _normalized(parameters: Tensors, layer: str, inputs: tf.Tensor) -> tf.Tensor
     variance = tf.reduce_mean(tf.square(centred), axis=-1, keepdims=True)
     normal = centred * tf.math.rsqrt(variance + LayerNorm.EPSILON)
     return normal * parameters[f"{layer}/scale"] + parameters[f"{layer}/offset"]
+
+
+def _joined(parts: Sequence[tf.Tensor]) -> tf.Tensor:
+    return parts[0] if len(parts) == 1 else tf.concat(parts, axis=1)
 
 
 def _flat(hidden: tf.Tensor) -> tf.Tensor:

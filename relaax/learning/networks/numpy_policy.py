@@ -42,15 +42,20 @@ class NumpyPolicy:
         heads: Sequence[str] = (POLICY,),
     ) -> None:
         self._likelihoods = cast(Distribution, distribution) if is_recorded else None
+        acting = [network.head(name) for name in heads]
         encoders = {
-            name: _steps(layers, is_flat=len(network.encoders[name].shape) == 1)
-            for name, layers in network.encoder_layers.items()
+            name: _steps(network.encoder_layers[name], len(network.encoders[name].shape) == 1)
+            for name in network.seen_by(acting)
         }
         #: Of one observation without a name they are steps as all others.
         alone = encoders.pop(UNNAMED, [])
         self._encoders = encoders
+        self._shared = network.shared
         self._steps: list[Step] = [*alone, *_steps(network.trunk)]
-        self._head = _joined([_head_steps(network.head(name)) for name in heads])
+        #: The steps of each head, and the observations that it sees beside the shared ones.
+        self._heads = [(_head_steps(head), network.beside(head)) for head in acting]
+        if len(acting) == 1 and not network.beside(acting[0]):
+            self._steps += self._heads.pop()[0]
         self._distribution = distribution
         self._mask = action_mask
 
@@ -70,13 +75,20 @@ class NumpyPolicy:
         Bytes are scaled to [0, 1].
         """
         arrays = parameters.arrays
+        encoded: Arrays = {}
         if isinstance(observations, dict):
-            hidden = self._encoded(arrays, observations)
+            encoded = self._encoded(arrays, observations)
+            hidden = _joined([encoded[name] for name in self._shared], len(noise))
         else:
             hidden = _scaled(observations)
-        for step in self._steps:
-            hidden = step(arrays, hidden)
-        outputs = self._head(arrays, hidden)
+        outputs = hidden = _after(self._steps, arrays, hidden)
+        if self._heads:
+            outputs = _joined(
+                [
+                    _after(steps, arrays, _joined([hidden, *(encoded[name] for name in beside)]))
+                    for steps, beside in self._heads
+                ]
+            )
         distribution = self._distribution
         if self._mask is not None and isinstance(observations, dict):
             maskable = cast(Maskable, distribution)
@@ -87,15 +99,12 @@ class NumpyPolicy:
         likelihoods = self._likelihoods.log_likelihood(outputs, actions)
         return Choice(actions, likelihoods, recurrent_state)
 
-    def _encoded(self, arrays: Arrays, observations: Mapping[str, Array]) -> FloatArray:
-        """Return what the encoders put out, float32 [B, F], joined."""
-        outputs = []
-        for name, steps in self._encoders.items():
-            hidden = _scaled(observations[name])
-            for step in steps:
-                hidden = step(arrays, hidden)
-            outputs.append(hidden)
-        return np.concatenate(outputs, axis=1)
+    def _encoded(self, arrays: Arrays, observations: Mapping[str, Array]) -> Arrays:
+        """Return what the encoders put out, float32 [B, F] by the observations' names."""
+        return {
+            name: _after(steps, arrays, _scaled(observations[name]))
+            for name, steps in self._encoders.items()
+        }
 
 
 def _scaled(observations: Array) -> FloatArray:
@@ -150,28 +159,17 @@ def _norm_step(name: str, activation: str) -> Step:
     return step
 
 
-def _joined(heads: Sequence[Sequence[Step]]) -> Step:
-    """Return what computes the outputs of all ``heads``, one behind another."""
-    if len(heads) == 1:
-        return _one_after_another(heads[0])
-    parts = [_one_after_another(steps) for steps in heads]
-
-    def step(arrays: Arrays, hidden: FloatArray) -> FloatArray:
-        return np.concatenate([part(arrays, hidden) for part in parts], axis=1)
-
-    return step
+def _after(steps: Sequence[Step], arrays: Arrays, hidden: FloatArray) -> FloatArray:
+    for step in steps:
+        hidden = step(arrays, hidden)
+    return hidden
 
 
-def _one_after_another(steps: Sequence[Step]) -> Step:
-    if len(steps) == 1:
-        return steps[0]
-
-    def step(arrays: Arrays, hidden: FloatArray) -> FloatArray:
-        for each in steps:
-            hidden = each(arrays, hidden)
-        return hidden
-
-    return step
+def _joined(parts: Sequence[FloatArray], count: int = 0) -> FloatArray:
+    """Return arrays [B, F] side by side; without any, [count, 0]."""
+    if len(parts) == 1:
+        return parts[0]
+    return np.concatenate(parts, axis=1) if parts else np.zeros((count, 0), np.float32)
 
 
 def _head_steps(head: Head) -> list[Step]:

@@ -5,9 +5,10 @@ from collections.abc import Sequence
 import tensorflow as tf
 
 from relaax.algorithm_base import FloatVector
+from relaax.learning.networks import layers_tf
 from relaax.learning.networks.compiled_tf import tensor_of
 from relaax.learning.networks.description import Network
-from relaax.learning.networks.layers_tf import ObservationTensors, Tensors, features, head_outputs
+from relaax.learning.networks.layers_tf import ObservationTensors, Tensors
 from relaax.learning.networks.manifest import Parameters
 
 
@@ -24,8 +25,12 @@ def outputs_of(
     parameters = {
         spec.name: tf.reshape(part, spec.shape) for spec, part in zip(specs, parts, strict=True)
     }
-    hidden = features(network, parameters, observations)
-    return {head.name: head_outputs(head, parameters, hidden) for head in network.heads}
+    encoded = layers_tf.encoded(network, parameters, observations)
+    hidden = layers_tf.features(network, parameters, encoded)
+    return {
+        head.name: layers_tf.head_outputs(network, head, parameters, hidden, encoded)
+        for head in network.heads
+    }
 
 
 class ParameterTensors:

@@ -43,7 +43,7 @@ class GraphPolicy:
         heads: Sequence[str] = (POLICY,),
     ) -> None:
         self._likelihoods = cast(GraphDistribution, distribution) if is_recorded else None
-        self._heads = heads
+        self._heads = [network.head(name) for name in heads]
         self._network = network
         self._mask = action_mask
         self._tensors = tensors
@@ -84,14 +84,16 @@ class GraphPolicy:
     ) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
         """Return actions, their log-likelihoods and the recurrent state behind them, in a graph."""
         parameters = self._tensors.by_name(parts)
-        hidden = layers_tf.features(self._network, parameters, observations)
-        if self._network.lstm_size:
+        network = self._network
+        encoded = layers_tf.encoded(network, parameters, observations, self._heads)
+        hidden = layers_tf.features(network, parameters, encoded)
+        if network.lstm_size:
             recurrent_state = layers_tf.lstm_step(parameters, hidden, recurrent_state)
             hidden = recurrent_state[1]
         outputs = tf.concat(
             [
-                layers_tf.head_outputs(self._network.head(name), parameters, hidden)
-                for name in self._heads
+                layers_tf.head_outputs(network, head, parameters, hidden, encoded)
+                for head in self._heads
             ],
             axis=-1,
         )

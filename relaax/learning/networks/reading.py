@@ -24,6 +24,9 @@ from relaax.observations import Shape, Shapes, flattened
 
 _SECTIONS = ("encoders", "layers", "heads")
 
+#: The keys of a head.
+_OF_HEAD = ("sees", "layers")
+
 _ADAPTERS: dict[str, TypeAdapter[Layer]] = {kind: TypeAdapter(KINDS[kind]) for kind in KINDS}
 
 #: Of layers that may be written as ``dense: 64``.
@@ -36,7 +39,7 @@ def read_network(section: Any, observation_shape: Shapes, heads: tuple[Head, ...
     ``section`` is a mapping with ``encoders``, ``layers`` and ``heads``, a list of layers, or the
     path of a JSON or YAML file that holds one of these, relative to the working directory (the
     servers have looked in the folder of their own YAML file before). An observation that it does
-    not name has its default encoder, a head has no layers of its own.
+    not name has its default encoder, a head sees all observations and has no layers of its own.
     """
     place = "network"
     if isinstance(section, str):
@@ -51,35 +54,74 @@ def read_network(section: Any, observation_shape: Shapes, heads: tuple[Head, ...
         )
     for key in section:
         _require_known(key, _SECTIONS, place)
+    of_heads = _sections_of_heads(section.get("heads"), heads, f"{place}: heads")
     layers, encoders = section.get("layers", []), section.get("encoders")
     if isinstance(observation_shape, Mapping):
         encoders = {} if encoders is None else encoders
+        heads = _with_sights(of_heads, heads, observation_shape, f"{place}: heads")
         network = _named_network(encoders, layers, observation_shape, heads, place)
-        return _with_heads(section.get("heads"), network, f"{place}: heads")
+        return _with_heads(of_heads, network, f"{place}: heads")
     if encoders is not None:
         raise ValueError(
             f"{place}: encoders: the observation has no name; write its layers under 'layers'"
         )
+    for name, of_head in of_heads.items():
+        if "sees" in of_head:
+            raise ValueError(f"{place}: heads: {name}: sees: the observation has no name")
     read = _read_layers(layers, f"{place}: layers", observation_shape, may_recur=True)
     network = Network.of(observation_shape, read, heads)
-    return _with_heads(section.get("heads"), network, f"{place}: heads")
+    return _with_heads(of_heads, network, f"{place}: heads")
 
 
-def _with_heads(layers: Any, network: Network, place: str) -> Network:
-    """Return a network whose heads have the layers that are described for them by name."""
-    if layers is None:
-        return network
-    if not isinstance(layers, dict):
-        raise ValueError(f"{place}: must be lists of layers by name, is {layers!r}")
-    for name in layers:
-        _require_known(name, [head.name for head in network.heads], place, "head")
-    shape = (network.feature_size,)
-    heads = tuple(
-        replace(head, layers=_read_layers(layers.get(head.name), f"{place}: {head.name}", shape))
-        for head in network.heads
+def _sections_of_heads(sections: Any, heads: tuple[Head, ...], place: str) -> dict[str, Any]:
+    """Return the sections of heads by name; a list is short for ``layers``."""
+    if sections is None:
+        return {}
+    if not isinstance(sections, dict):
+        raise ValueError(f"{place}: must be lists of layers by name, is {sections!r}")
+    read = {}
+    for name, section in sections.items():
+        _require_known(name, [head.name for head in heads], place, "head")
+        read[name] = section if isinstance(section, dict) else {"layers": section}
+        for key in read[name]:
+            _require_known(key, _OF_HEAD, f"{place}: {name}")
+    return read
+
+
+def _with_sights(
+    sections: Mapping[str, Any], heads: tuple[Head, ...], shapes: Iterable[str], place: str
+) -> tuple[Head, ...]:
+    """Return heads that see the observations that are named for them: for all heads, or for none.
+
+    It would be easy to read something else into a head that does not say what it sees.
+    """
+    if not any("sees" in section for section in sections.values()):
+        return heads
+    return tuple(
+        replace(head, sees=_sight(sections.get(head.name, {}), shapes, f"{place}: {head.name}"))
+        for head in heads
     )
+
+
+def _sight(section: Mapping[str, Any], shapes: Iterable[str], place: str) -> tuple[str, ...]:
+    names = section.get("sees")
+    if names is None:
+        raise ValueError(f"{place}: sees is missing: where one head has it, all have")
+    if not isinstance(names, list) or not names:
+        raise ValueError(f"{place}: sees: must be a list of observations, is {names!r}")
+    for name in names:
+        _require_known(name, shapes, f"{place}: sees", "observation")
+    return tuple(sorted(set(names)))
+
+
+def _with_heads(sections: Mapping[str, Any], network: Network, place: str) -> Network:
+    """Return a network whose heads have the layers that are described for them by name."""
+    heads = []
+    for head in network.heads:
+        layers, shape = sections.get(head.name, {}).get("layers"), (network.feature_size(head),)
+        heads.append(replace(head, layers=_read_layers(layers, f"{place}: {head.name}", shape)))
     try:
-        return replace(network, heads=heads)
+        return replace(network, heads=tuple(heads))
     except ValueError as error:
         raise ValueError(f"{place}: {error}") from error
 
@@ -103,8 +145,12 @@ def _named_network(
         else:
             made[name] = default_encoder(f"{where}: {name}", shape)
     below = Network(made, (), heads)
-    read = _read_layers(layers, f"{place}: layers", (below.joined_size,), may_recur=True)
-    return Network(made, read, heads)
+    joined = (below.joined_size(below.shared),)
+    read = _read_layers(layers, f"{place}: layers", joined, may_recur=True)
+    try:
+        return Network(made, read, heads)
+    except ValueError as error:
+        raise ValueError(f"{place}: {error}") from error
 
 
 def _read_layers(

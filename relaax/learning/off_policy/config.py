@@ -105,6 +105,7 @@ class OffPolicyConfig(ConfigBase):
         return {
             "algorithm": self.algorithm,
             "parameters": [[spec.name, list(spec.shape)] for spec in specs],
+            **({"sees": self.network.sights} if self.network.sights else {}),
             **self.units(),
             **self.filters().fingerprint(),
         }

@@ -73,7 +73,10 @@ def random_steps(signature: Signature, mask: str | None, seed: int = 0) -> Itera
     for step in range(STEPS):
         starts = (random.random(ENVIRONMENTS) < RESTARTS) | (step == 0)
         inputs: dict[str, Array] = {}
-        states: dict[str, Array] = {}
+        states: dict[str, Array] = {
+            name: random.normal(size=(ENVIRONMENTS, *shape)).astype(np.float32)
+            for name, shape in signature.unseen.items()
+        }
         for each in signature.observations:
             inputs[each.state.name] = states[each.name] = _drawn(each, random)
         if signature.mask is not None and mask is not None:

@@ -57,14 +57,16 @@ class PolicyGraph(tf.Module):  # type: ignore[misc]  # TensorFlow has no types
         network = policy.network
         parameters = {name: tf.constant(value) for name, value in policy.parameters.items()}
         alone = observations if network.is_named else next(iter(observations.values()))
-        hidden = layers_tf.features(network, parameters, alone)
+        acting = [network.head(name) for name in policy.heads]
+        encoded = layers_tf.encoded(network, parameters, alone, acting)
+        hidden = layers_tf.features(network, parameters, encoded)
         if signature.lstm is not None:
             before = _where_it_goes_on(inputs[START], inputs[LSTM])
             after = layers_tf.lstm_step(parameters, hidden, tf.transpose(before, [1, 0, 2]))
             hidden = after[1]
             remembered[NEXT + LSTM] = tf.transpose(after, [1, 0, 2])
         heads = [
-            layers_tf.head_outputs(network.head(name), parameters, hidden) for name in policy.heads
+            layers_tf.head_outputs(network, head, parameters, hidden, encoded) for head in acting
         ]
         outputs = heads[0] if len(heads) == 1 else tf.concat(heads, axis=-1)
         width = outputs.shape[-1]

@@ -15,7 +15,7 @@ All have a first axis of environments, B, of any length.
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -68,6 +68,8 @@ class Signature:
     lstm: TensorInfo | None
     #: Makes the environment's actions of the policy's; None for discrete ones.
     units: ActionUnits | None = None
+    #: The shapes of observations that the configuration names, and the policy does not see.
+    unseen: Mapping[str, Shape] = field(default_factory=dict)
 
     @property
     def remembers(self) -> bool:
@@ -90,7 +92,7 @@ class Signature:
 
 
 def signature_of(policy: DescribedPolicy, has_float_images: bool = False) -> Signature:
-    """Return the inputs of a policy.
+    """Return the inputs of a policy: the observations that its own heads see.
 
     Images for convolutions are bytes, unless ``has_float_images``. ConfigurationError for
     observations whose names cannot be told apart.
@@ -100,9 +102,12 @@ def signature_of(policy: DescribedPolicy, has_float_images: bool = False) -> Sig
         lengths = lengths_by_name(sizes, policy.history_len)
     else:
         sizes, lengths = {UNNAMED: sizes}, {UNNAMED: length_alone(policy.history_len)}
+    network = policy.network
+    seen = network.seen_by(network.head(name) for name in policy.heads)
     observations = tuple(
         _observation(policy, name, shape, lengths[name], has_float_images)
         for name, shape in sizes.items()
+        if name in seen
     )
     mask = policy.action_mask
     signature = Signature(
@@ -110,6 +115,7 @@ def signature_of(policy: DescribedPolicy, has_float_images: bool = False) -> Sig
         None if mask is None else TensorInfo(_identifier(mask.name), (mask.outputs,), "uint8"),
         TensorInfo(LSTM, (2, lstm_size), "float32") if lstm_size else None,
         policy.units,
+        {name: shape for name, shape in sizes.items() if name not in seen},
     )
     names = [each.name for each in signature.inputs]
     if len(set(names)) < len(names):

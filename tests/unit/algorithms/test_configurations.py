@@ -14,6 +14,18 @@ def test_every_configuration_of_the_repository_is_taken(path):
     assert config.network.manifest.specs
 
 
+def test_a_critic_of_transitions_sees_what_the_policy_does_not():
+    heads = {"policy": {"sees": ["a"]}}
+    section = {"state_size": {"a": [2], "masses": [3]}, "action_size": 1}
+    config = load_algorithm(REPOSITORY / "algorithms" / "sac").Config(
+        {**section, "network": {"layers": [{"dense": 8}], "heads": heads}}
+    )
+    assert config.network.shared == ("a",)
+    assert not any("masses" in spec.name for spec in config.network.manifest.specs)
+    assert config.critic.shared == ("a", "action", "masses")
+    assert config.fingerprint()["sees"] == {"policy": ["a"]}
+
+
 SECTIONS = {
     "dqn": {"state_size": [2], "action_size": 2},
     "sac": {"state_size": [2], "action_size": 1},

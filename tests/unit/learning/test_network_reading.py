@@ -68,6 +68,57 @@ def test_a_head_that_is_not_described_has_no_layers():
     assert network.head("value").layers == (Dense(16),)
 
 
+def test_a_head_may_see_more_than_another():
+    heads = {
+        "policy": {"sees": ["speed"]},
+        "value": {"sees": ["speed", "arm/joints"], "layers": [{"dense": 8}]},
+    }
+    network = read({"layers": [{"dense": 32}], "heads": heads}, SHAPES)
+    assert network.head("policy").sees == ("speed",)
+    assert network.head("value") == Head("value", 1, 0, 0.0, (Dense(8),), ("arm/joints", "speed"))
+    kernels = {spec.name: spec.shape for spec in network.manifest.specs}
+    assert kernels["dense0/kernel"] == (64, 32)
+    assert kernels["value/dense0/kernel"] == (32 + 64, 8)
+
+
+@pytest.mark.parametrize(
+    ("section", "said"),
+    [
+        (
+            {"heads": {"value": {"sees": ["speed"]}}},
+            "network: heads: policy: sees is missing: where one head has it, all have",
+        ),
+        (
+            {"heads": {"value": {"sees": ["sped"]}, "policy": {"sees": ["speed"]}}},
+            "network: heads: value: sees: sped: no such observation; did you mean speed?",
+        ),
+        (
+            {"heads": {"policy": {"sees": "speed"}}},
+            "network: heads: policy: sees: must be a list of observations, is 'speed'",
+        ),
+        (
+            {"heads": {"value": {"see": []}}},
+            "network: heads: value: see: no such key; did you mean sees?",
+        ),
+        (
+            {
+                "layers": [{"dense": 4}],
+                "heads": {"value": {"sees": ["speed"]}, "policy": {"sees": ["camera"]}},
+            },
+            "network: layers: no observation is seen by all heads, and so none by layers",
+        ),
+    ],
+)
+def test_a_mistake_in_what_a_head_sees_names_it(section, said):
+    assert mistake(section, {"camera": (84, 84, 4), "speed": (3,)}) == said
+
+
+def test_a_head_sees_an_observation_without_a_name_anyway():
+    assert mistake({"heads": {"value": {"sees": ["x"]}}}) == (
+        "network: heads: value: sees: the observation has no name"
+    )
+
+
 @pytest.mark.parametrize(
     ("heads", "said"),
     [

@@ -141,6 +141,28 @@ def test_parameters_of_encoders_begin_with_the_names_of_observations():
     assert dataclasses.replace(network, encoders=encoders).manifest == network.manifest
 
 
+def test_a_head_does_not_depend_on_an_observation_that_it_does_not_see():
+    """And where it alone acts, that observation need not even be there."""
+    network, _ = NETWORKS["critic sees more"]
+    tensors = ParameterTensors(network)
+    parameters = tensors.unpack(initial_parameters(network.manifest, "uniform", 7))
+    policy = policy_of(network, tensors, Categorical(3), GraphCategorical())
+    seen, noise = {"all": np.ones((1, 3), np.float32)}, np.zeros((1, 3), np.float32)
+    choice = policy.choose(parameters, seen, np.zeros((2, 1, 4), np.float32), noise)
+    assert choice.actions.shape == (1,)
+    assert network.seen_by([network.head("policy")]) == ("all",)
+
+
+def test_parameters_of_an_observation_stand_where_it_is_seen():
+    network, _ = NETWORKS["critic sees more"]
+    shapes = {spec.name: spec.shape for spec in network.manifest.specs}
+    assert shapes["dense0/kernel"] == (4, 6)
+    assert shapes["policy/kernel"] == (4, 3)
+    assert shapes["value/dense0/kernel"] == (4 + 3, 5)
+    alone = dataclasses.replace(network, heads=(Head("policy", 3, sees=("all",)),))
+    assert not any(spec.name.startswith("hidden") for spec in alone.manifest.specs)
+
+
 def test_layers_count_on_from_an_observation_without_a_name_to_those_on_top_of_it():
     network = Network({"": Encoder((4,), (Dense(3),))}, (Dense(2), LSTM(2)), (Head("policy", 2),))
     names = [spec.name for spec in network.manifest.specs[::2]]

@@ -10,7 +10,8 @@ from relaax.server.export.signature import signature_of, zeros_of
 
 
 def signature(has_float_images=False, **section):
-    _, config = algorithm_of("da3c", {**DISCRETE, **section})
+    section = {key: value for key, value in {**DISCRETE, **section}.items() if value is not None}
+    _, config = algorithm_of("da3c", section)
     initial = np.zeros(config.network.manifest.size, np.float32)
     return signature_of(config.describe_policy(initial), has_float_images)
 
@@ -21,6 +22,13 @@ def inputs(**section):
 
 def test_a_vector_is_all_that_a_policy_without_memory_takes():
     assert inputs() == [("state", (4,), "float32")]
+
+
+def test_an_observation_that_the_policy_does_not_see_is_no_input():
+    sizes = {"a": [4], "masses": [2]}
+    heads = {"policy": {"sees": ["a"]}, "value": {"sees": ["a", "masses"]}}
+    found = inputs(state_size=sizes, network={"heads": heads}, hidden_layers=None)
+    assert found == [("a", (4,), "float32")]
 
 
 def test_memory_is_an_input_again_and_so_is_an_episodes_start():
