@@ -17,6 +17,8 @@ from relaax.learning.networks import (
     LayerNorm,
     Network,
     Parameters,
+    Reshape,
+    TransposedConvolution,
 )
 from relaax.learning.networks.numpy_policy import NumpyPolicy
 from relaax.learning.policy import CurrentPolicy
@@ -241,6 +243,30 @@ _OWN_LAYERS = (
     Head("value", 1, layers=(Dense(6), Dense(2))),
 )
 
+_PIXELS = Network.of(
+    (9, 10, 2),
+    (Convolution(3, 3, 2), TransposedConvolution(2, 3, 2, "same"), Dense(5)),
+    (
+        Head(POLICY, 3),
+        Head(
+            "value",
+            1,
+            layers=(Dense(8), Reshape((2, 2, 2)), TransposedConvolution(2, 3, 2), Dense(4)),
+        ),
+        Head(
+            "pixels",
+            5 * 8,
+            layers=(
+                Dense(6, "tanh"),
+                Reshape((1, 2, 3)),
+                TransposedConvolution(1, 5, 3, activation="linear"),
+            ),
+            is_linear=False,
+        ),
+    ),
+)
+_RESHAPED = Network.of((6,), (Reshape((2, 3)), LayerNorm("tanh"), Dense(4)), _HEADS)
+
 _ENCODERS = {"all": Encoder((3,), (Dense(4),)), "hidden": Encoder((2,), (Dense(3),))}
 _CRITIC_SEES_MORE = Network(
     _ENCODERS,
@@ -264,9 +290,11 @@ NETWORKS = {
     "recurrent image": (Network.of(_IMAGE, (*_CONVOLUTIONS, Dense(5), LSTM(4)), _HEADS), np.uint8),
     "camera and speed": (_CAMERA_AND_SPEED, {"speed": np.float32, "camera": np.uint8}),
     "two vectors": (_TWO_VECTORS, {"b/c": np.float32, "a": np.float32}),
+    "pixels": (_PIXELS, np.uint8),
+    "reshaped": (_RESHAPED, np.float32),
     "critic sees more": (_CRITIC_SEES_MORE, {"all": np.float32, "hidden": np.float32}),
     "nothing shared": (_NOTHING_SHARED, {"all": np.float32, "hidden": np.float32}),
 }
 
 #: Those that numpy evaluates.
-EVALUATED_IN_NUMPY = {"dense", "own layers", "two vectors", "nothing shared"}
+EVALUATED_IN_NUMPY = {"dense", "own layers", "two vectors", "nothing shared", "reshaped"}

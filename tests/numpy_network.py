@@ -31,6 +31,23 @@ def convolve(images, kernel, stride, padding="valid"):
     return output
 
 
+def spread(images, kernel, stride, padding="valid"):
+    """A transposed convolution, place by place; images [B, H, W, C], kernel [K, K, C, F]."""
+    size, (count, height, width, _) = kernel.shape[0], images.shape
+    shape = ((height - 1) * stride + size, (width - 1) * stride + size)
+    largest = (max(shape[0], height * stride), max(shape[1], width * stride))
+    output = np.zeros((count, *largest, kernel.shape[3]))
+    for row in range(height):
+        for column in range(width):
+            top, left = row * stride, column * stride
+            places = np.tensordot(images[:, row, column], kernel, axes=(1, 2))
+            output[:, top : top + size, left : left + size] += places
+    if padding == "valid":
+        return output[:, : shape[0], : shape[1]]
+    cut = max(size - stride, 0) // 2
+    return output[:, cut : cut + height * stride, cut : cut + width * stride]
+
+
 def surrounded(images, size, stride):
     """Images with so many zeros around them that only the stride makes them smaller."""
     around = [(0, 0)]
@@ -88,12 +105,18 @@ class NumpyNetwork:
         return hidden.reshape(len(hidden), -1)
 
     def layer(self, layer, hidden, prefix, counts):
-        stem = {"conv2d": "conv", "layer_norm": "norm"}.get(layer.kind, layer.kind)
+        if layer.kind == "reshape":
+            return hidden.reshape(len(hidden), *layer.shape)
+        stems = {"conv2d": "conv", "conv2d_transpose": "deconv", "layer_norm": "norm"}
+        stem = stems.get(layer.kind, layer.kind)
         name = f"{prefix}{stem}{counts.get(stem, 0)}"
         counts[stem] = counts.get(stem, 0) + 1
         if layer.kind == "conv2d":
             kernel, bias = self.weights[f"{name}/kernel"], self.weights[f"{name}/bias"]
             hidden = convolve(hidden, kernel, layer.stride, layer.padding) + bias
+        elif layer.kind == "conv2d_transpose":
+            kernel, bias = self.weights[f"{name}/kernel"], self.weights[f"{name}/bias"]
+            hidden = spread(hidden, kernel, layer.stride, layer.padding) + bias
         elif layer.kind == "dense":
             hidden = self.dense(hidden.reshape(len(hidden), -1), name)
         else:
@@ -106,7 +129,8 @@ class NumpyNetwork:
         counts = {}
         for layer in head.layers:
             hidden = self.layer(layer, hidden, f"{head.name}/", counts)
-        parts = [self.dense(hidden, head.name)] if head.units else []
+        hidden = hidden.reshape(len(hidden), -1)
+        parts = [self.dense(hidden, head.name) if head.is_linear else hidden] if head.units else []
         if head.free_units:
             parts.append(np.tile(self.weights[f"{head.name}/free"], (len(hidden), 1)))
         return np.concatenate(parts, axis=1)

@@ -29,7 +29,8 @@ PUBLIC = {
     """,
     "relaax.learning.networks": """
         Convolution Dense Encoder Head LSTM Layer LayerNorm Network POLICY ParameterManifest
-        Parameters TensorSpec default_network initial_parameters read_network
+        Parameters Reshape TensorSpec TransposedConvolution default_network initial_parameters
+        read_network
     """,
     "relaax.parameters.optimizers": """
         Adam AdamSettings Optimizer OptimizerSections RMSProp RMSPropSettings SGD

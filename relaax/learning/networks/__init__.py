@@ -16,12 +16,20 @@
 from relaax.learning.networks.description import POLICY, Encoder, Head, Network
 from relaax.learning.networks.encoders import default_network
 from relaax.learning.networks.initialization import initial_parameters
-from relaax.learning.networks.layers import LSTM, Convolution, Dense, Layer, LayerNorm
+from relaax.learning.networks.layers import (
+    LSTM,
+    Convolution,
+    Dense,
+    Layer,
+    LayerNorm,
+    Reshape,
+    TransposedConvolution,
+)
 from relaax.learning.networks.manifest import ParameterManifest, Parameters, TensorSpec
 from relaax.learning.networks.reading import read_network
 
 __all__ = [
     "LSTM", "POLICY", "Convolution", "Dense", "Encoder", "Head", "Layer", "LayerNorm", "Network",
-    "ParameterManifest", "Parameters", "TensorSpec", "default_network", "initial_parameters",
-    "read_network"
+    "ParameterManifest", "Parameters", "Reshape", "TensorSpec", "TransposedConvolution",
+    "default_network", "initial_parameters", "read_network"
 ]  # fmt: skip

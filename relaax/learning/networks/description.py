@@ -7,7 +7,7 @@ from functools import cached_property
 from math import prod
 from typing import TypeAlias
 
-from relaax.learning.networks.layers import LSTM, Convolution, Layer, weights
+from relaax.learning.networks.layers import LSTM, Convolution, Layer, TransposedConvolution, weights
 from relaax.learning.networks.manifest import ParameterManifest, TensorSpec
 from relaax.observations import UNNAMED, Shape
 
@@ -29,7 +29,8 @@ class Head:
     Between these may be ``layers`` of its own, which no other head shares. ``units`` depend on the
     state. ``free_units`` follow them and do not: they are parameters themselves, ``free_start`` at
     first. A Gaussian whose sigma is free of the state has both. ``sees`` names the observations
-    that it may depend on; None: all.
+    that it may depend on; None: all. A head that is not ``is_linear`` puts out what the last of its
+    layers does, such as the values of an image: ``units`` say how many numbers these are.
     """
 
     name: str
@@ -38,6 +39,7 @@ class Head:
     free_start: float = 0.0
     layers: tuple[Layer, ...] = ()
     sees: tuple[str, ...] | None = None
+    is_linear: bool = True
 
     @cached_property
     def named_layers(self) -> NamedLayers:
@@ -52,13 +54,15 @@ class Head:
     def parameters(self, features: int) -> list[TensorSpec]:
         """Return the parameters on top of so many ``features``."""
         specs: list[TensorSpec] = []
-        (features,) = _walk(self.named_layers, (features,), specs)
-        if self.units:
+        size = prod(_walk(self.named_layers, (features,), specs))
+        if self.units and self.is_linear:
             gain = _POLICY_GAIN if self.name == POLICY else 1.0
-            specs += weights(self.name, (features, self.units), gain)
+            specs += weights(self.name, (size, self.units), gain)
+        elif self.units and size != self.units:
+            raise ValueError(f"{self.name}: its layers put out {size} numbers, not {self.units}")
         if self.free_units:
-            size = (self.free_units,)
-            specs.append(TensorSpec(f"{self.name}/free", size, 1, start=self.free_start))
+            free = (self.free_units,)
+            specs.append(TensorSpec(f"{self.name}/free", free, 1, start=self.free_start))
         return specs
 
 
@@ -124,9 +128,10 @@ class Network:
 
     @cached_property
     def has_convolutions(self) -> bool:
-        """Whether an observation is convolved."""
-        layers = [layer for encoder in self.encoders.values() for layer in encoder.layers]
-        return any(isinstance(layer, Convolution) for layer in layers)
+        """Whether a layer is a convolution, or a transposed one."""
+        lists = [e.layers for e in self.encoders.values()] + [h.layers for h in self.heads]
+        layers = [layer for some in (*lists, self.layers) for layer in some]
+        return any(isinstance(layer, Convolution | TransposedConvolution) for layer in layers)
 
     @cached_property
     def shared(self) -> tuple[str, ...]:
@@ -166,7 +171,7 @@ class Network:
 
     def feature_size(self, head: Head) -> int:
         """Return how many numbers a head, or the first of its layers, sees."""
-        (features,) = _walk(self.trunk, (self.joined_size(self.shared),), [])
+        features = prod(_walk(self.trunk, (self.joined_size(self.shared),), []))
         return features + self.joined_size(self.beside(head))
 
     @property

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from relaax.learning.networks.description import Encoder, Head, Network
-from relaax.learning.networks.layers import Convolution, Dense, Layer
+from relaax.learning.networks.layers import Convolution, Dense, Layer, TransposedConvolution
 from relaax.observations import Shape, Shapes
 
 #: Mnih et al. 2013 (https://arxiv.org/abs/1312.5602), section 4.1; seed 003, "Agent's Neural
@@ -28,7 +28,8 @@ def sees_pictures(encoder: Encoder) -> bool:
 
     What only dense layers see is a table of numbers.
     """
-    return any(isinstance(layer, Convolution) for layer in encoder.layers)
+    kinds = Convolution | TransposedConvolution
+    return any(isinstance(layer, kinds) for layer in encoder.layers)
 
 
 def default_encoder(place: str, shape: Shape) -> Encoder:

@@ -75,11 +75,8 @@ class Convolution:
 
     def output_shape(self, shape: Shape) -> Shape:
         """Return (height, width, filters); ValueError for what is no image or too small a one."""
-        if len(shape) != _IMAGE:
-            raise ValueError(
-                f"needs an image [height, width, channels], its input is {list(shape)}"
-            )
-        height, width = (self._length(length) for length in shape[:2])
+        height, width, _ = _image(shape)
+        height, width = self._length(height), self._length(width)
         if min(height, width) < 1:
             raise ValueError(
                 f"the image has become too small: it is {shape[0]}x{shape[1]}, "
@@ -96,6 +93,66 @@ class Convolution:
         if self.padding == "same":
             return -(-length // self.stride)
         return (length - self.kernel) // self.stride + 1
+
+
+@dataclass(frozen=True)
+class TransposedConvolution:
+    """The transpose of a convolution with square kernels, which makes an image larger.
+
+    Each place of the image adds its kernel, ``stride`` further on than the place before (Dumoulin
+    and Visin 2016, https://arxiv.org/abs/1603.07285, section 4). With ``padding: same`` the edges
+    are cut off, so that only the stride makes the image larger.
+    """
+
+    kind: ClassVar[str] = "conv2d_transpose"
+    stem: ClassVar[str] = "deconv"
+    __pydantic_config__: ClassVar[ConfigDict] = _NO_OTHER_KEYS
+
+    filters: Count
+    kernel: Count
+    stride: Count = 1
+    padding: Literal["valid", "same"] = "valid"
+    activation: Activation = "relu"
+
+    def output_shape(self, shape: Shape) -> Shape:
+        """Return (height, width, filters); ValueError for an input that is not an image."""
+        height, width, _ = _image(shape)
+        return (self._length(height), self._length(width), self.filters)
+
+    def parameters(self, name: str, shape: Shape) -> list[TensorSpec]:
+        """Return a kernel [height, width, channels, filters] and a bias."""
+        kernel = (self.kernel, self.kernel, shape[-1], self.filters)
+        return weights(name, kernel, GAINS[self.activation])
+
+    def _length(self, length: int) -> int:
+        if self.padding == "same":
+            return length * self.stride
+        return (length - 1) * self.stride + self.kernel
+
+
+@dataclass(frozen=True)
+class Reshape:
+    """The same numbers in another shape, such as an image of a vector's."""
+
+    kind: ClassVar[str] = "reshape"
+    stem: ClassVar[str] = "reshape"
+    activation: ClassVar[str] = "linear"
+    __pydantic_config__: ClassVar[ConfigDict] = _NO_OTHER_KEYS
+
+    shape: Annotated[tuple[Count, ...], Field(min_length=1)]
+
+    def output_shape(self, shape: Shape) -> Shape:
+        """Return the new shape; ValueError if it has another number of elements."""
+        if prod(shape) != prod(self.shape):
+            raise ValueError(
+                f"shape {list(self.shape)} has {prod(self.shape)} numbers, its input {list(shape)} "
+                f"has {prod(shape)}"
+            )
+        return self.shape
+
+    def parameters(self, name: str, shape: Shape) -> list[TensorSpec]:
+        """Return no parameters."""
+        return []
 
 
 @dataclass(frozen=True)
@@ -146,12 +203,20 @@ class LSTM:
         return weights(name, (prod(shape) + self.units, 4 * self.units))
 
 
-Layer: TypeAlias = Dense | Convolution | LayerNorm | LSTM
+Layer: TypeAlias = Dense | Convolution | TransposedConvolution | Reshape | LayerNorm | LSTM
 
 #: By the names that configurations use.
 KINDS: dict[str, type[Layer]] = {
-    layer.kind: layer for layer in (Dense, Convolution, LSTM, LayerNorm)
+    layer.kind: layer
+    for layer in (Dense, Convolution, TransposedConvolution, Reshape, LSTM, LayerNorm)
 }
+
+
+def _image(shape: Shape) -> Shape:
+    """Return ``shape``; ValueError if it is not that of an image."""
+    if len(shape) != _IMAGE:
+        raise ValueError(f"needs an image [height, width, channels], its input is {list(shape)}")
+    return shape
 
 
 def weights(name: str, kernel: Shape, gain: float = 1.0) -> list[TensorSpec]:

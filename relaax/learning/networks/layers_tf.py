@@ -6,7 +6,13 @@ from typing import TypeAlias
 import tensorflow as tf
 
 from relaax.learning.networks.description import Head, NamedLayers, Network
-from relaax.learning.networks.layers import Convolution, Dense, LayerNorm
+from relaax.learning.networks.layers import (
+    Convolution,
+    Dense,
+    LayerNorm,
+    Reshape,
+    TransposedConvolution,
+)
 
 Tensors = Mapping[str, tf.Tensor]
 
@@ -54,7 +60,8 @@ def features(network: Network, parameters: Tensors, encoded: Tensors) -> tf.Tens
     if not network.shared:
         (some, *_) = encoded.values()
         return tf.zeros([tf.shape(some)[0], 0])
-    return _through(below, parameters, _joined([encoded[name] for name in network.shared]))
+    joined = _joined([encoded[name] for name in network.shared])
+    return _flat(_through(below, parameters, joined))
 
 
 def lstm_step(parameters: Tensors, inputs: tf.Tensor, state: tf.Tensor) -> tf.Tensor:
@@ -78,10 +85,10 @@ def head_outputs(
     hidden: [B, F], what the layers that all heads share put out of what is ``encoded``.
     """
     hidden = _joined([hidden, *(encoded[name] for name in network.beside(head))])
-    hidden = _through(head.named_layers, parameters, hidden)
+    hidden = _flat(_through(head.named_layers, parameters, hidden))
     parts = []
     if head.units:
-        parts.append(_dense(parameters, head.name, hidden))
+        parts.append(_dense(parameters, head.name, hidden) if head.is_linear else hidden)
     if head.free_units:
         free = parameters[f"{head.name}/free"]
         parts.append(tf.broadcast_to(free, [tf.shape(hidden)[0], head.free_units]))
@@ -135,6 +142,18 @@ def _through(layers: NamedLayers, parameters: Tensors, hidden: tf.Tensor) -> tf.
                 kernel, bias = _weights(parameters, name)
                 padding = layer.padding.upper()
                 hidden = tf.nn.conv2d(hidden, kernel, layer.stride, padding) + bias
+            case TransposedConvolution():
+                kernel, bias = _weights(parameters, name)
+                shape = [tf.shape(hidden)[0], *layer.output_shape(tuple(hidden.shape[1:]))]
+                hidden = bias + tf.nn.conv2d_transpose(
+                    hidden,
+                    tf.transpose(kernel, [0, 1, 3, 2]),
+                    shape,
+                    layer.stride,
+                    layer.padding.upper(),
+                )
+            case Reshape():
+                hidden = tf.reshape(hidden, [-1, *layer.shape])
             case LayerNorm():
                 hidden = _normalized(parameters, name, hidden)
             case _:

@@ -5,6 +5,7 @@ Such networks are small. Calling a TensorFlow graph takes several times longer t
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any, TypeAlias, cast
 
 import numpy as np
@@ -13,9 +14,9 @@ import numpy.typing as npt
 from relaax.learning.distributions.base import ActionHead, Distribution, Maskable
 from relaax.learning.model import Choice
 from relaax.learning.networks.description import POLICY, Head, NamedLayers, Network
-from relaax.learning.networks.layers import Dense, LayerNorm
+from relaax.learning.networks.layers import Dense, LayerNorm, Reshape
 from relaax.learning.networks.manifest import Parameters
-from relaax.observations import UNNAMED, Observations
+from relaax.observations import UNNAMED, Observations, Shape
 
 Array = npt.NDArray[Any]
 FloatArray = npt.NDArray[np.float32]
@@ -125,9 +126,16 @@ def _steps(layers: NamedLayers, is_flat: bool = True) -> Sequence[Step]:
             steps.append(_dense_step(name, layer.activation))
         elif isinstance(layer, LayerNorm):
             steps.append(_norm_step(name, layer.activation))
+        elif isinstance(layer, Reshape):
+            steps.append(partial(_reshape, layer.shape))
+            is_flat = len(layer.shape) == 1
         else:
             raise ValueError(f"numpy has no {layer.kind} layer here")
     return steps if is_flat else [*steps, _flatten]
+
+
+def _reshape(shape: Shape, _: Arrays, hidden: FloatArray) -> FloatArray:
+    return hidden.reshape(len(hidden), *shape)
 
 
 def _flatten(_: Arrays, hidden: FloatArray) -> FloatArray:
@@ -173,19 +181,20 @@ def _joined(parts: Sequence[FloatArray], count: int = 0) -> FloatArray:
 
 
 def _head_steps(head: Head) -> list[Step]:
-    return [*_steps(head.named_layers), _head_step(head)]
+    steps = [*_steps(head.named_layers)]
+    if head.units and head.is_linear:
+        steps.append(_dense_step(head.name, "linear"))
+    return [*steps, _free_step(head)] if head.free_units else steps
 
 
-def _head_step(head: Head) -> Step:
-    if not head.free_units:
-        return _dense_step(head.name, "linear")
-    dense, free = _dense_step(head.name, "linear"), f"{head.name}/free"
+def _free_step(head: Head) -> Step:
+    name, units = f"{head.name}/free", head.units
 
     def step(arrays: Arrays, hidden: FloatArray) -> FloatArray:
         outputs = np.empty((len(hidden), head.outputs), np.float32)
-        if head.units:
-            outputs[:, : head.units] = dense(arrays, hidden)
-        outputs[:, head.units :] = arrays[free]
+        if units:
+            outputs[:, :units] = hidden
+        outputs[:, units:] = arrays[name]
         return outputs
 
     return step

@@ -207,6 +207,8 @@ def _mistake(mistake: ErrorDetails) -> str:
     key, value = mistake["loc"][0], mistake["input"]
     if mistake["type"] == "missing":
         return f"{key} is missing"
+    if key == "shape":
+        return f"shape: must be a list of whole numbers above 0, is {value!r} there"
     if mistake["type"] != "literal_error":
         return f"{key}: must be a whole number above 0, is {value!r}"
     allowed = mistake["ctx"]["expected"].replace("'", "")

@@ -12,6 +12,8 @@ from relaax.learning.networks import (
     Head,
     LayerNorm,
     Network,
+    Reshape,
+    TransposedConvolution,
     default_network,
     read_network,
 )
@@ -45,6 +47,7 @@ def mistake(section, shape=VECTOR):
         ({"layer_norm": {}}, LayerNorm()),
         ({"layer_norm": None}, LayerNorm()),
         ("layer_norm", LayerNorm()),
+        ({"reshape": {"shape": [2, 2, 1]}}, Reshape((2, 2, 1))),
     ],
 )
 def test_a_layer_is_its_kind_and_its_values(written, layer):
@@ -144,6 +147,17 @@ def test_a_convolution_has_a_stride_of_one_and_no_padding_unless_it_says_so():
     assert read(layers, (9, 9, 1)) == Network.of((9, 9, 1), expected, HEADS)
 
 
+def test_a_transposed_convolution_makes_an_image_larger_by_its_stride_and_its_kernel():
+    layers = [
+        {"reshape": {"shape": [2, 2, 1]}},
+        {"conv2d_transpose": {"filters": 4, "kernel": 3, "stride": 2}},
+        {"conv2d_transpose": {"filters": 1, "kernel": 3, "stride": 2, "padding": "same"}},
+    ]
+    network = read(layers)
+    assert network.encoders[""].layers[1] == TransposedConvolution(4, 3, 2, "valid", "relu")
+    assert network.feature_size(network.head("value")) == 10 * 10 * 1
+
+
 def test_a_list_is_short_for_the_layers_of_one_observation():
     layers = [{"dense": 16}, {"lstm": 8}]
     assert read(layers) == read({"layers": layers})
@@ -198,8 +212,8 @@ def test_a_network_may_be_in_a_file_of_its_own(name, tmp_path, monkeypatch):
         ({"desne": 4}, "layer 2: desne: no such kind of layer; did you mean dense?"),
         (
             {"attention": 4},
-            "layer 2: attention: no such kind of layer; there is dense, conv2d, lstm and "
-            "layer_norm",
+            "layer 2: attention: no such kind of layer; there is dense, conv2d, conv2d_transpose, "
+            "reshape, lstm and layer_norm",
         ),
         ({"dense": {}}, "layer 2 (dense): units is missing"),
         ({"dense": {"unit": 4}}, "layer 2 (dense): unit: no such key; did you mean units?"),
@@ -228,6 +242,14 @@ def test_a_network_may_be_in_a_file_of_its_own(name, tmp_path, monkeypatch):
             {"lstm": 4},
             "layer 2 (lstm): a recurrent layer can only be the last one under 'layers', after "
             "the encoders and all other layers",
+        ),
+        (
+            {"reshape": {"shape": [3, 3]}},
+            "layer 2 (reshape): shape [3, 3] has 9 numbers, its input [8] has 8",
+        ),
+        (
+            {"reshape": {"shape": [2, -4]}},
+            "layer 2 (reshape): shape: must be a list of whole numbers above 0, is -4 there",
         ),
         (7, "layer 2: must be one kind of layer"),
     ],

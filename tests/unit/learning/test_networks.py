@@ -163,6 +163,12 @@ def test_parameters_of_an_observation_stand_where_it_is_seen():
     assert not any(spec.name.startswith("hidden") for spec in alone.manifest.specs)
 
 
+def test_a_head_without_a_linear_layer_has_as_many_units_as_its_layers_put_out():
+    head = Head("pixels", 9, layers=(Dense(8),), is_linear=False)
+    with pytest.raises(ValueError, match="pixels: its layers put out 8 numbers, not 9"):
+        Network.of((4,), (), (head,)).manifest  # noqa: B018
+
+
 def test_layers_count_on_from_an_observation_without_a_name_to_those_on_top_of_it():
     network = Network({"": Encoder((4,), (Dense(3),))}, (Dense(2), LSTM(2)), (Head("policy", 2),))
     names = [spec.name for spec in network.manifest.specs[::2]]
