@@ -60,7 +60,7 @@ class Remembering:
     def choose(self, parameters, observations, recurrent_state, noise):
         self.sizes.append(len(observations))
         choice = self._policy.choose(parameters, observations, recurrent_state, noise)
-        return Choice(choice.actions, choice.log_probabilities, recurrent_state + 1)
+        return Choice(choice.actions, choice.extras, recurrent_state + 1)
 
 
 class Kept:

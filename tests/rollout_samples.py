@@ -34,7 +34,7 @@ def random_rollouts(network, actions=3, count=3, steps=5, dtype=np.float32):
         observations=observations,
         starts=starts,
         actions=generator.integers(0, actions, (steps, count)).astype(np.int32),
-        log_probabilities=-generator.random((steps, count)).astype(np.float32),
+        extras={"log_probability": -generator.random((steps, count)).astype(np.float32)},
         rewards=generator.normal(size=(steps, count)).astype(np.float32),
         terminated=terminated,
         valid=valid,

@@ -69,7 +69,8 @@ def make_batch_agent(
         tensors,
         distribution,
         graph_of(distribution),
-        action_mask=settings.mask_name,
+        columns.extras,
+        settings.mask_name,
     )
     return Actor(
         preprocessor=_preprocessor(config, Filters(), filtered_later=filters.states),

@@ -18,7 +18,7 @@ from relaax.learning.networks.layers_tf import ObservationTensors, unroll
 from relaax.learning.networks.manifest import Parameters
 from relaax.learning.networks.parameters_tf import ParameterTensors
 from relaax.learning.returns_tf import n_step_targets, normalized
-from relaax.learning.rollouts import RolloutBatch
+from relaax.learning.rollouts import LOG_PROBABILITY, RolloutBatch
 from relaax.observations import mapped
 
 from .adaptation import Knobs
@@ -86,7 +86,7 @@ class PpoGraphs:
             starts=rollouts.starts[:-1],
             recurrent_state=rollouts.recurrent_state,
             actions=rollouts.actions,
-            log_probabilities=rollouts.log_probabilities,
+            log_probabilities=rollouts.extras[LOG_PROBABILITY],
             valid=rollouts.valid,
             on_policy=rollouts.on_policy,
             advantages=advantages.numpy(),

@@ -7,7 +7,7 @@ import numpy as np
 
 from relaax.algorithm_base import ConfigBase, ExperienceSink
 from relaax.errors import ConfigurationError
-from relaax.learning.rollouts import Columns
+from relaax.learning.rollouts import LOG_PROBABILITY, Columns
 from relaax.learning.steps import StepRecorder
 from relaax.observations import UNNAMED, mapped
 from relaax.replay.step_batch import StepBatch
@@ -84,7 +84,7 @@ class ExperienceSender:
         self._recorder.record(
             _SLOT,
             np.asarray(acted.action)[np.newaxis],
-            np.array([acted.log_probability], np.float32),
+            {LOG_PROBABILITY: np.array([acted.log_probability], np.float32)},
             _NO_RECURRENT_STATE,
             version,
         )

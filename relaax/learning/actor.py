@@ -1,6 +1,6 @@
 """Chooses actions for many environments, and hands their rollouts on."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Generic, Protocol, TypeVar
 
 import numpy as np
@@ -80,7 +80,7 @@ class Recorder(Protocol[BatchT_co]):
         self,
         slots: IntArray,
         actions: Array,
-        log_probabilities: FloatArray,
+        extras: Mapping[str, Array],
         recurrent_state: FloatArray,
         version: int,
     ) -> None:
@@ -322,7 +322,7 @@ class Actor(BatchAgentBase, Generic[BatchT]):
             self._recurrent_state[:, slots] = choice.recurrent_state
         if self._rollouts is not None:
             self._rollouts.record(
-                slots, choice.actions, choice.log_probabilities, before, policy.version.number
+                slots, choice.actions, choice.extras, before, policy.version.number
             )
         return choice.actions
 

@@ -32,7 +32,7 @@ class GraphRollouts:
     observations: ObservationTensors
     starts: tf.Tensor
     actions: tf.Tensor
-    log_probabilities: tf.Tensor
+    extras: Mapping[str, tf.Tensor]
     rewards: tf.Tensor
     terminated: tf.Tensor
     valid: tf.Tensor

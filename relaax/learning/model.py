@@ -21,8 +21,8 @@ class Choice:
 
     #: [B, ...]
     actions: Array
-    #: float32 [B], of those actions; not used where no rollout is recorded.
-    log_probabilities: FloatArray
+    #: [B, ...] by name: what is to be recorded of the choice, such as its log-probability.
+    extras: Mapping[str, Array]
     #: float32 [2, B, H], for the next step; H is 0 without a recurrent layer.
     recurrent_state: FloatArray
 

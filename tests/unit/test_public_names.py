@@ -39,13 +39,15 @@ PUBLIC = {
     "relaax.parameters.published": """
         PublishedParameters PublishedService PublishedSource serve_published
     """,
-    "relaax.learning.rollouts": "Columns RolloutBatch RolloutStore",
+    "relaax.learning.rollouts": """
+        Columns DISTRIBUTION LOG_PROBABILITY NOISE RolloutBatch RolloutStore
+    """,
     "relaax.compat.memoire": """
         Bind Conn MemoryClosed Mode NotReady Proxy ReplayAway ReplayMemory
         ReplayMemoryClient ReplayMemoryServer
     """,
     "relaax.learning.steps": """
-        ACTION StepRecorder observations_in rollouts_in schema_of side_by_side
+        ACTION StepRecorder extras_in observations_in rollouts_in schema_of side_by_side
     """,
     "relaax.compat.surreal": """
         Acted Actor Buffer Config FIFOBuffer Learner PrioritizedBuffer Settings SurrealAlgorithm

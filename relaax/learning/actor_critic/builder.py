@@ -138,7 +138,7 @@ def make_batch_agent(
             tensors,
             distribution,
             graph_of(distribution),
-            settings.learn,
+            columns.extras if settings.learn else (),
             settings.mask_name,
         ),
         distribution=distribution,
@@ -181,8 +181,13 @@ def make_gradients(
 
 def columns_of(config: PolicyConfig, filtered: Collection[str] = ()) -> Columns:
     """Return what one row of a rollout is made of; observations that will be ``filtered`` apart."""
-    mask = config.settings.mask
-    return Columns.of(config.network, config.distribution, action_mask=mask, filtered=filtered)
+    return Columns.of(
+        config.network,
+        config.distribution,
+        action_mask=config.settings.mask,
+        filtered=filtered,
+        extras=config.extras,
+    )
 
 
 def prepare_to_fork() -> None:

@@ -13,6 +13,7 @@ from relaax.learning.actor_critic.networks import layers_of, network_of
 from relaax.learning.actor_critic.policy_settings import PolicySettings
 from relaax.learning.described_policy import DescribedPolicy
 from relaax.learning.filters import Filters
+from relaax.learning.rollouts import LOG_PROBABILITY
 from relaax.spaces import Space
 
 
@@ -124,6 +125,9 @@ class PolicyConfig(ConfigBase):
 
     ``algorithm`` is its name in checkpoints.
     """
+
+    #: What is recorded of each choice, for what learns; see ``Columns.of``.
+    extras: tuple[str, ...] = (LOG_PROBABILITY,)
 
     def __init__(
         self, config: Mapping[str, Any], algorithm: str, settings: PolicySettings, actions: Actions

@@ -12,6 +12,7 @@ from relaax.learning.distributions import GraphDistribution, Maskable
 from relaax.learning.gradients_tf import GraphRollouts, Terms
 from relaax.learning.networks import POLICY
 from relaax.learning.returns_tf import VTrace, n_step_targets, normalized, vtrace_targets
+from relaax.learning.rollouts import LOG_PROBABILITY
 
 
 @dataclass(frozen=True)
@@ -44,7 +45,7 @@ class ActorCriticLoss:
         """Return the loss and its three terms, summed over all steps."""
         policy, values = self._policy(outputs, batch), outputs[VALUE][..., 0]
         chosen = self.distribution.log_likelihood(policy, batch.actions)
-        log_ratios = chosen - batch.log_probabilities
+        log_ratios = chosen - batch.extras[LOG_PROBABILITY]
         on_policy = batch.on_policy
         targets, advantages, weights = self._targets(
             batch, tf.stop_gradient(values), tf.stop_gradient(log_ratios)

@@ -4,7 +4,7 @@ Such networks are small. Calling a TensorFlow graph takes several times longer t
 ``benchmarks/inference.py`` compares the two.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any, TypeAlias, cast
 
@@ -16,6 +16,7 @@ from relaax.learning.model import Choice
 from relaax.learning.networks.description import POLICY, Head, NamedLayers, Network
 from relaax.learning.networks.layers import Dense, LayerNorm, Reshape
 from relaax.learning.networks.manifest import Parameters
+from relaax.learning.rollouts.columns import DISTRIBUTION, LOG_PROBABILITY, NOISE
 from relaax.observations import UNNAMED, Observations, Shape
 
 Array = npt.NDArray[Any]
@@ -29,24 +30,25 @@ Step: TypeAlias = Callable[[Arrays, FloatArray], FloatArray]
 class NumpyPolicy:
     """A network without convolutions and recurrent layers, as a pure function that chooses.
 
-    ``distribution`` takes what ``heads`` put out, joined. Likelihoods are computed if they are
-    recorded, to be learnt from; only a ``Distribution`` has them. ``action_mask`` names the
-    observation that says which actions are allowed, if there is one.
+    ``distribution`` takes what ``heads`` put out, joined. ``extras`` name what is to be recorded of
+    each choice: see ``Columns.of``; only a ``Distribution`` has likelihoods. ``action_mask`` names
+    the observation that says which actions are allowed, if there is one.
     """
 
     def __init__(
         self,
         network: Network,
         distribution: ActionHead,
-        is_recorded: bool = True,
+        extras: Iterable[str] = (LOG_PROBABILITY,),
         action_mask: str | None = None,
         heads: Sequence[str] = (POLICY,),
     ) -> None:
-        self._likelihoods = cast(Distribution, distribution) if is_recorded else None
+        self._extras = tuple(extras)
         acting = [network.head(name) for name in heads]
+        recorded = [head for head in network.heads if head.name in self._extras]
         encoders = {
             name: _steps(network.encoder_layers[name], len(network.encoders[name].shape) == 1)
-            for name in network.seen_by(acting)
+            for name in network.seen_by([*acting, *recorded])
         }
         #: Of one observation without a name they are steps as all others.
         alone = encoders.pop(UNNAMED, [])
@@ -55,7 +57,8 @@ class NumpyPolicy:
         self._steps: list[Step] = [*alone, *_steps(network.trunk)]
         #: The steps of each head, and the observations that it sees beside the shared ones.
         self._heads = [(_head_steps(head), network.beside(head)) for head in acting]
-        if len(acting) == 1 and not network.beside(acting[0]):
+        self._recorded = {h.name: (_head_steps(h), network.beside(h)) for h in recorded}
+        if len(acting) == 1 and not recorded and not network.beside(acting[0]):
             self._steps += self._heads.pop()[0]
         self._distribution = distribution
         self._mask = action_mask
@@ -83,22 +86,26 @@ class NumpyPolicy:
         else:
             hidden = _scaled(observations)
         outputs = hidden = _after(self._steps, arrays, hidden)
+
+        def of_head(steps: Sequence[Step], beside: Sequence[str]) -> FloatArray:
+            return _after(steps, arrays, _joined([hidden, *(encoded[name] for name in beside)]))
+
         if self._heads:
-            outputs = _joined(
-                [
-                    _after(steps, arrays, _joined([hidden, *(encoded[name] for name in beside)]))
-                    for steps, beside in self._heads
-                ]
-            )
-        distribution = self._distribution
+            outputs = _joined([of_head(*head) for head in self._heads])
+        distribution, width = self._distribution, outputs.shape[1]
         if self._mask is not None and isinstance(observations, dict):
             maskable = cast(Maskable, distribution)
             outputs = maskable.masked(outputs, observations[self._mask])
         actions = distribution.choose(outputs, noise)
-        if self._likelihoods is None:
-            return Choice(actions, np.zeros(len(actions), np.float32), recurrent_state)
-        likelihoods = self._likelihoods.log_likelihood(outputs, actions)
-        return Choice(actions, likelihoods, recurrent_state)
+        extras = {name: of_head(*head) for name, head in self._recorded.items()}
+        if LOG_PROBABILITY in self._extras:
+            likely = cast(Distribution, distribution)
+            extras[LOG_PROBABILITY] = likely.log_likelihood(outputs, actions)
+        if DISTRIBUTION in self._extras:
+            extras[DISTRIBUTION] = outputs[:, :width]
+        if NOISE in self._extras:
+            extras[NOISE] = noise
+        return Choice(actions, extras, recurrent_state)
 
     def _encoded(self, arrays: Arrays, observations: Mapping[str, Array]) -> Arrays:
         """Return what the encoders put out, float32 [B, F] by the observations' names."""

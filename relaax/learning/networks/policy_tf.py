@@ -1,6 +1,6 @@
 """Choosing actions with any network, as a TensorFlow graph."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import cast
 
 import numpy as np
@@ -21,6 +21,7 @@ from relaax.learning.networks.description import POLICY, Network
 from relaax.learning.networks.manifest import Parameters
 from relaax.learning.networks.numpy_policy import NumpyPolicy
 from relaax.learning.networks.parameters_tf import ParameterTensors
+from relaax.learning.rollouts.columns import DISTRIBUTION, LOG_PROBABILITY, NOISE
 from relaax.observations import Observations, mapped
 
 FloatArray = npt.NDArray[np.float32]
@@ -38,11 +39,11 @@ class GraphPolicy:
         network: Network,
         tensors: ParameterTensors,
         distribution: GraphActionHead,
-        is_recorded: bool = True,
+        extras: Iterable[str] = (LOG_PROBABILITY,),
         action_mask: str | None = None,
         heads: Sequence[str] = (POLICY,),
     ) -> None:
-        self._likelihoods = cast(GraphDistribution, distribution) if is_recorded else None
+        self._extras = tuple(extras)
         self._heads = [network.head(name) for name in heads]
         self._network = network
         self._mask = action_mask
@@ -65,14 +66,16 @@ class GraphPolicy:
         """Choose actions for ``observations`` [B, ...], or such arrays by name."""
         count = len(noise)
         size = self.batch_size(count)
-        actions, log_probabilities, state = self._graph(
+        actions, extras, state = self._graph(
             parameters.tensors,
             mapped(lambda part: padded_batch(part, size), observations),
             zero_padded(recurrent_state, size, axis=1),
             padded_batch(noise, size),
         )
         return Choice(
-            actions.numpy()[:count], log_probabilities.numpy()[:count], state.numpy()[:, :count]
+            actions.numpy()[:count],
+            {name: extra.numpy()[:count] for name, extra in extras.items()},
+            state.numpy()[:, :count],
         )
 
     def chosen(
@@ -81,11 +84,13 @@ class GraphPolicy:
         observations: layers_tf.ObservationTensors,
         recurrent_state: tf.Tensor,
         noise: tf.Tensor,
-    ) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
-        """Return actions, their log-likelihoods and the recurrent state behind them, in a graph."""
+    ) -> tuple[tf.Tensor, dict[str, tf.Tensor], tf.Tensor]:
+        """Return actions, the extras of these and the recurrent state behind them, in a graph."""
         parameters = self._tensors.by_name(parts)
         network = self._network
-        encoded = layers_tf.encoded(network, parameters, observations, self._heads)
+        recorded = [head for head in network.heads if head.name in self._extras]
+        heads = [*self._heads, *recorded]
+        encoded = layers_tf.encoded(network, parameters, observations, heads)
         hidden = layers_tf.features(network, parameters, encoded)
         if network.lstm_size:
             recurrent_state = layers_tf.lstm_step(parameters, hidden, recurrent_state)
@@ -97,16 +102,23 @@ class GraphPolicy:
             ],
             axis=-1,
         )
-        distribution = self._distribution
+        distribution, width = self._distribution, outputs.shape[-1]
         if self._mask is not None:
             maskable = cast(Maskable, distribution)
             outputs = maskable.masked(outputs, observations[self._mask])
         actions = distribution.choose(outputs, noise)
-        if self._likelihoods is None:
-            likelihoods = tf.zeros(tf.shape(noise)[:1])
-        else:
-            likelihoods = self._likelihoods.log_likelihood(outputs, actions)
-        return actions, likelihoods, recurrent_state
+        extras = {
+            head.name: layers_tf.head_outputs(network, head, parameters, hidden, encoded)
+            for head in recorded
+        }
+        if LOG_PROBABILITY in self._extras:
+            likely = cast(GraphDistribution, distribution)
+            extras[LOG_PROBABILITY] = likely.log_likelihood(outputs, actions)
+        if DISTRIBUTION in self._extras:
+            extras[DISTRIBUTION] = outputs[:, :width]
+        if NOISE in self._extras:
+            extras[NOISE] = noise
+        return actions, extras, recurrent_state
 
 
 def policy_of(
@@ -114,16 +126,16 @@ def policy_of(
     tensors: ParameterTensors,
     distribution: ActionHead,
     graph_distribution: GraphActionHead,
-    is_recorded: bool = True,
+    extras: Iterable[str] = (LOG_PROBABILITY,),
     action_mask: str | None = None,
     heads: Sequence[str] = (POLICY,),
 ) -> PolicyModel:
     """Return what chooses fastest: a graph for convolutions and recurrent layers, else numpy.
 
-    ``is_recorded`` says whether the likelihoods of what is chosen will be learnt from.
-    ``action_mask`` names the observation that says which actions are allowed. What ``heads`` put
-    out, joined, is what actions are made of.
+    ``extras`` name what is to be recorded of each choice: see ``Columns.of``. ``action_mask`` names
+    the observation that says which actions are allowed. Actions are made of the outputs of
+    ``heads``, joined.
     """
     if network.has_convolutions or network.lstm_size:
-        return GraphPolicy(network, tensors, graph_distribution, is_recorded, action_mask, heads)
-    return NumpyPolicy(network, distribution, is_recorded, action_mask, heads)
+        return GraphPolicy(network, tensors, graph_distribution, extras, action_mask, heads)
+    return NumpyPolicy(network, distribution, extras, action_mask, heads)

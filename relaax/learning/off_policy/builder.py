@@ -138,7 +138,7 @@ def make_actor(
         tensors,
         actions,
         graph_head_of(actions),
-        is_recorded=False,
+        config.extras,
         action_mask=None if settings.mask is None else settings.mask.name,
         heads=config.heads,
     )

@@ -43,18 +43,26 @@ class OffPolicyConfig(ConfigBase):
     actions: ActionHead
     #: Makes actions of the plant of these; None for discrete ones.
     action_units: ActionUnits | None = None
+    #: What is recorded of each choice, for what learns; see ``Columns.of``.
+    extras: tuple[str, ...] = ()
 
     @property
     def columns(self) -> Columns:
         """What actors observe and do."""
-        return Columns.of(self.network, self.actions, action_mask=self.settings.mask)
+        return Columns.of(
+            self.network, self.actions, action_mask=self.settings.mask, extras=self.extras
+        )
 
     @property
     def stored_columns(self) -> Columns:
         """What is stored of a step: of a history, the newest state, before it is filtered."""
         settings = self.settings
         columns = Columns.of(
-            self.network, self.actions, action_mask=settings.mask, filtered=self.filters().states
+            self.network,
+            self.actions,
+            action_mask=settings.mask,
+            filtered=self.filters().states,
+            extras=self.extras,
         )
         shape = stacked_shape(settings.inputs, 1)
         if settings.mask is not None and isinstance(shape, dict):

@@ -13,7 +13,7 @@ from relaax.errors import BridgeError
 from relaax.learning.filters import Filters, ParameterSource, scaled_states
 from relaax.learning.off_policy.learner_roles import TransitionBatch, Update
 from relaax.learning.off_policy.settings import PrioritySection
-from relaax.learning.steps import ACTION, observations_in, side_by_side
+from relaax.learning.steps import ACTION, extras_in, observations_in, side_by_side
 from relaax.observations import Observations, mapped
 from relaax.parameters.schedule import Remembered
 from relaax.replay.table import Sample
@@ -146,6 +146,7 @@ class OffPolicyLearner(LearnerBase):
             next_observations=self._observations(columns, "next_"),
             weights=self._weights(sample),
             noise=self._noise(count),
+            extras=extras_in(columns),
         )
 
     def step(self, batch: TransitionBatch) -> StepResult:

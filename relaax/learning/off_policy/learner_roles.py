@@ -1,7 +1,7 @@
 """What a learner asks of an update."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 import numpy as np
@@ -28,6 +28,8 @@ class TransitionBatch:
     weights: Any
     #: float32: what an update draws its actions with.
     noise: Any
+    #: [B, ...] by name: what was recorded of the choices of these actions.
+    extras: Mapping[str, Any] = field(default_factory=dict)
 
 
 Array = npt.NDArray[Any]

@@ -6,7 +6,9 @@
 """
 
 from relaax.learning.rollouts.batch import RolloutBatch
-from relaax.learning.rollouts.columns import Columns
+from relaax.learning.rollouts.columns import DISTRIBUTION, LOG_PROBABILITY, NOISE, Columns
 from relaax.learning.rollouts.store import RolloutStore
 
-__all__ = ["Columns", "RolloutBatch", "RolloutStore"]
+__all__ = [
+    "DISTRIBUTION", "LOG_PROBABILITY", "NOISE", "Columns", "RolloutBatch", "RolloutStore"
+]  # fmt: skip

@@ -1,6 +1,6 @@
 """Some rollouts, ready to be learnt from."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, fields
 from typing import Any
 
@@ -29,8 +29,8 @@ class RolloutBatch:
     starts: FloatArray
     #: [T, K, ...]
     actions: Array
-    #: float32 [T, K]: of those actions, when they were chosen.
-    log_probabilities: FloatArray
+    #: [T, K, ...] by name: what was recorded of those choices, such as their log-probability.
+    extras: Mapping[str, Array]
     #: float32 [T, K]
     rewards: FloatArray
     #: float32 [T, K]: 1 where the step ended its episode.
@@ -63,10 +63,10 @@ class RolloutBatch:
         """
         return mapped(lambda array: array.dtype, self.observations)
 
-    def columns(self) -> Iterator[Observations]:
+    def columns(self) -> Iterator[Any]:
         """Yield what the model computes gradients from, K along axis 1 of each.
 
-        Only observations may be arrays by name.
+        Observations may be arrays by name, and extras are.
         """
         for field in fields(self):
             if field.name != "versions":
@@ -97,7 +97,7 @@ class RolloutBatch:
             observations=columns.observations(length + 1, count),
             starts=rows(length + 1),
             actions=columns.actions(length, count),
-            log_probabilities=rows(length),
+            extras=columns.extras_of(length, count),
             rewards=rows(length),
             terminated=rows(length),
             valid=rows(length),

@@ -1,7 +1,7 @@
 """What one row of a rollout is made of."""
 
-from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -12,8 +12,17 @@ from relaax.learning.distributions.base import ActionHead
 from relaax.learning.networks.description import Network
 from relaax.learning.networks.encoders import is_image, sees_pictures
 from relaax.observations import UNNAMED, Observations, Shapes, mapped
+from relaax.replay.schema import Column
 
+Array = npt.NDArray[Any]
 FloatArray = npt.NDArray[np.float32]
+
+#: What policies can record of a choice: the logarithm of its probability, the outputs that the
+#: action was drawn from, and the noise that it was drawn with. Beside these, each head of the
+#: network by its name.
+LOG_PROBABILITY, DISTRIBUTION, NOISE = "log_probability", "distribution", "noise"
+
+_NUMBER = Column(np.dtype(np.float32))
 
 
 @dataclass(frozen=True)
@@ -31,6 +40,8 @@ class Columns:
     recurrent_size: int = 0
     #: Names of observations whose type is that of the first one that comes, and stays.
     open_types: frozenset[str] = frozenset()
+    #: What is recorded of each choice, by the names that ``Choice.extras`` has.
+    extras: Mapping[str, Column] = field(default_factory=lambda: {LOG_PROBABILITY: _NUMBER})
 
     @classmethod
     def of(
@@ -40,13 +51,15 @@ class Columns:
         observation_dtype: npt.DTypeLike | None = None,
         action_mask: ActionMask | None = None,
         filtered: Collection[str] = (),
+        extras: Iterable[str] = (LOG_PROBABILITY,),
     ) -> "Columns":
         """Return the columns of what ``network`` observes and ``distribution`` draws.
 
         Without ``observation_dtype`` vectors are of float32, and those that are still to be
         ``filtered`` of float64. Images may be of bytes or of float32: what sees them with
         convolutions usually gets bytes. ``action_mask`` is the observation, of named ones, that is
-        no input of the network but says which actions are allowed.
+        no input of the network but says which actions are allowed. ``extras`` are recorded of each
+        choice; ValueError for a name that is unknown.
         """
         shape, types = network.observation_shape, _usual_types(network, filtered)
         if not isinstance(shape, dict):
@@ -64,6 +77,7 @@ class Columns:
             open_types=frozenset(
                 name for name, encoder in network.encoders.items() if is_image(encoder.shape)
             ),
+            extras=_extras(extras, network, distribution),
         )
 
     def observations(self, *counts: int) -> Observations:
@@ -82,9 +96,30 @@ class Columns:
         """Return actions of zeros [*counts, ...]."""
         return np.zeros((*counts, *self.action_shape), self.action_dtype)
 
+    def extras_of(self, *counts: int) -> dict[str, Array]:
+        """Return extras of zeros [*counts, ...] by name."""
+        return {
+            name: np.zeros((*counts, *column.shape), column.dtype)
+            for name, column in self.extras.items()
+        }
+
     def recurrent_state(self, count: int) -> FloatArray:
         """Return the state (cell, output) at the start of episodes: zeros [2, count, H]."""
         return np.zeros((2, count, self.recurrent_size), np.float32)
+
+
+def _extras(names: Iterable[str], network: Network, distribution: ActionHead) -> dict[str, Column]:
+    noise = distribution.noise(np.random.default_rng(0), 1)
+    shapes = {
+        **{head.name: (head.outputs,) for head in network.heads},
+        LOG_PROBABILITY: (),
+        DISTRIBUTION: (distribution.outputs,),
+        NOISE: noise.shape[1:],
+    }
+    for name in names:
+        if name not in shapes:
+            raise ValueError(f"extras: {name}: there is {', '.join(sorted(shapes))}")
+    return {name: Column(np.dtype(np.float32), shapes[name]) for name in names}
 
 
 def _usual_types(network: Network, filtered: Collection[str]) -> dict[str, npt.DTypeLike]:

@@ -1,5 +1,6 @@
 """Writes the rows of rollouts."""
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,7 @@ IntArray = npt.NDArray[np.int64]
 
 #: The columns [T + 1, capacity, ...] beside the observations.
 _OF_ROWS = (
-    "starts", "actions", "log_probabilities", "rewards", "terminated", "valid", "on_policy"
+    "starts", "actions", "rewards", "terminated", "valid", "on_policy"
 )  # fmt: skip
 
 
@@ -33,7 +34,7 @@ class RolloutStore:
         rows = length + 1
         self._starts = np.zeros((rows, 0), np.float32)
         self._actions = columns.actions(rows, 0)
-        self._log_probabilities = np.zeros((rows, 0), np.float32)
+        self._extras = columns.extras_of(rows, 0)
         self._rewards = np.zeros((rows, 0), np.float32)
         self._terminated = np.zeros((rows, 0), np.float32)
         self._valid = np.zeros((rows, 0), np.float32)
@@ -49,6 +50,7 @@ class RolloutStore:
             observations = mapped(lambda part: zero_padded(part, capacity, axis=1), observations)
         for name in _OF_ROWS:
             setattr(self, f"_{name}", zero_padded(getattr(self, f"_{name}"), capacity, axis=1))
+        self._extras = mapped(lambda part: zero_padded(part, capacity, axis=1), self._extras)
         self._recurrent_state = zero_padded(self._recurrent_state, capacity, axis=1)
         self._versions = zero_padded(self._versions, capacity, axis=0)
         self._positions = zero_padded(self._positions, capacity, axis=0)
@@ -134,14 +136,15 @@ class RolloutStore:
         self,
         slots: IntArray,
         actions: Array,
-        log_probabilities: FloatArray,
+        extras: Mapping[str, Array],
         recurrent_state: FloatArray,
         version: int,
     ) -> None:
         """Note what was chosen in the rows just begun, and the recurrent state before it."""
         last = self._positions[slots] - 1
         self._actions[last, slots] = actions
-        self._log_probabilities[last, slots] = log_probabilities
+        for name, part in self._extras.items():
+            part[last, slots] = extras[name]
         self._valid[last, slots] = self._on_policy[last, slots] = 1
         self._rewards[last, slots] = 0
         self._terminated[last, slots] = 0
@@ -160,7 +163,7 @@ class RolloutStore:
             observations=mapped(lambda part: part[:, slots], observations),
             starts=self._starts[:, slots],
             actions=self._actions[:length, slots],
-            log_probabilities=self._log_probabilities[:length, slots],
+            extras=mapped(lambda part: part[:length, slots], self._extras),
             rewards=self._rewards[:length, slots],
             terminated=self._terminated[:length, slots],
             valid=self._valid[:length, slots],

@@ -6,10 +6,14 @@
 from relaax.learning.steps.recorder import (
     ACTION,
     StepRecorder,
+    extras_in,
     observations_in,
     rollouts_in,
     schema_of,
     side_by_side,
 )
 
-__all__ = ["ACTION", "StepRecorder", "observations_in", "rollouts_in", "schema_of", "side_by_side"]
+__all__ = [
+    "ACTION", "StepRecorder", "extras_in", "observations_in", "rollouts_in", "schema_of",
+    "side_by_side"
+]  # fmt: skip

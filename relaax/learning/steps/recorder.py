@@ -23,7 +23,23 @@ Array = npt.NDArray[Any]
 RECURRENT_STATE = "recurrent_state"
 
 OBSERVATION, ACTION, REWARD = "observation", "action", "reward"
-LOG_PROBABILITY, VERSION, ON_POLICY = "log_probability", "version", "on_policy"
+VERSION, ON_POLICY = "version", "on_policy"
+
+
+#: The columns of every algorithm, and those that views add to them.
+_NO_EXTRAS = frozenset(
+    {ACTION, REWARD, VERSION, ON_POLICY, RECURRENT_STATE}
+    | {"flags", "valid", "begins", "return", "discount"}
+)
+
+
+def extras_in(columns: Mapping[str, Array]) -> dict[str, Array]:
+    """Return the columns that a policy has recorded of its choices, by name."""
+    return {
+        name: part
+        for name, part in columns.items()
+        if name not in _NO_EXTRAS and name.removeprefix("next_").split(SEPARATOR)[0] != OBSERVATION
+    }
 
 
 def rollouts_in(columns: Mapping[str, Array]) -> RolloutBatch:
@@ -38,7 +54,7 @@ def rollouts_in(columns: Mapping[str, Array]) -> RolloutBatch:
         observations=observations_in(columns),
         starts=columns["begins"].astype(np.float32),
         actions=columns[ACTION][:-1],
-        log_probabilities=columns[LOG_PROBABILITY][:-1],
+        extras={name: part[:-1] for name, part in extras_in(columns).items()},
         rewards=columns[REWARD][:-1],
         terminated=(columns["flags"][:-1] & TERMINATED != 0).astype(np.float32),
         valid=valid.astype(np.float32),
@@ -66,10 +82,10 @@ def schema_of(columns: Columns, *, is_on_policy: bool = True) -> Schema:
     """Return what is stored of a step.
 
     The columns are ``observation``, or ``observation/NAME`` of each where they have names,
-    ``action``, ``reward``, and the ``recurrent_state`` [2, H] before, where there is a recurrent
-    layer; if it ``is_on_policy``, the ``log_probability`` of the action when it was chosen, the
-    ``version`` of the parameters that chose it, and ``on_policy``: whether it was executed, and no
-    other one in its place. The columns of ``open_types`` are open.
+    ``action``, ``reward``, the extras of ``columns``, and the ``recurrent_state`` [2, H] before,
+    where there is a recurrent layer; if it ``is_on_policy``, the ``version`` of the parameters that
+    chose the action, and ``on_policy``: whether it was executed, and no other one in its place. The
+    columns of ``open_types`` are open. ValueError for an extra with the name of another column.
     """
     one = {
         **_remembered(columns.recurrent_state(1)),
@@ -77,9 +93,12 @@ def schema_of(columns: Columns, *, is_on_policy: bool = True) -> Schema:
         ACTION: columns.actions(1),
         REWARD: np.zeros(1, np.float32),
     }
+    extras = columns.extras_of(1)
+    for name in extras.keys() - extras_in(extras).keys():
+        raise ValueError(f"extras: {name}: another column has this name")
+    one |= extras
     if is_on_policy:
-        one |= {LOG_PROBABILITY: np.zeros(1, np.float32), VERSION: np.zeros(1, np.int64)}
-        one |= {ON_POLICY: np.zeros(1, np.bool_)}
+        one |= {VERSION: np.zeros(1, np.int64), ON_POLICY: np.zeros(1, np.bool_)}
     is_open = {_column_of(name) for name in columns.open_types}
     return Schema(
         {name: Column(array.dtype, array.shape[1:], name in is_open) for name, array in one.items()}
@@ -112,7 +131,7 @@ def side_by_side(histories: Array) -> Array:
 
 #: What is held of each step beside the observation.
 _OF_STEPS = (
-    "actions", "rewards", "flags", "log_probabilities", "versions", "on_policy", "is_open"
+    "actions", "rewards", "flags", "versions", "on_policy", "is_open"
 )  # fmt: skip
 
 
@@ -147,7 +166,7 @@ class StepRecorder:
         self._actions = columns.actions(0)
         self._rewards = np.zeros(0, np.float32)
         self._flags: Flags = np.zeros(0, np.uint8)
-        self._log_probabilities = np.zeros(0, np.float32)
+        self._extras = columns.extras_of(0)
         self._versions = np.zeros(0, np.int64)
         self._on_policy: BoolArray = np.zeros(0, np.bool_)
         self._recurrent_state = columns.recurrent_state(0)
@@ -162,6 +181,7 @@ class StepRecorder:
         for name in _OF_STEPS:
             grown = zero_padded(getattr(self, f"_{name}"), capacity, axis=0)
             setattr(self, f"_{name}", grown)
+        self._extras = mapped(lambda part: zero_padded(part, capacity, axis=0), self._extras)
         self._recurrent_state = zero_padded(self._recurrent_state, capacity, axis=1)
 
     def fitting(self, observations: Observations) -> Observations:
@@ -230,13 +250,14 @@ class StepRecorder:
         self,
         slots: IntArray,
         actions: Array,
-        log_probabilities: FloatArray,
+        extras: Mapping[str, Array],
         recurrent_state: FloatArray,
         version: int,
     ) -> None:
         """Note what was chosen in the steps just begun."""
         self._actions[slots] = actions
-        self._log_probabilities[slots] = log_probabilities
+        for name, part in self._extras.items():
+            part[slots] = extras[name]
         self._versions[slots] = version
         self._on_policy[slots] = True
         self._recurrent_state[:, slots] = recurrent_state
@@ -285,7 +306,7 @@ class StepRecorder:
                 **_remembered(self._recurrent_state[:, taken]),
                 ACTION: self._actions[taken],
                 REWARD: self._rewards[taken],
-                LOG_PROBABILITY: self._log_probabilities[taken],
+                **mapped(lambda part: part[taken], self._extras),
                 VERSION: self._versions[taken],
                 ON_POLICY: self._on_policy[taken],
             },

@@ -65,6 +65,7 @@ def joined(*batches):
                 [each[name] for each in columns], axis=1 if columns[0][name].ndim == 3 else 0
             )
             for name in columns[0]
+            if name != "extras"
         }
     )
 

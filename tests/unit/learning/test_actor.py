@@ -148,7 +148,7 @@ def test_rollouts_keep_the_actions_and_how_probable_they_were():
     chosen += [actor.act(report(slots, [0], [0], [[n, 1]]))[0] for n in (1, 2, 3)]
     (rollout,) = actor.rollouts
     assert only(rollout.actions) == chosen[:3]
-    assert (rollout.log_probabilities < 0).all()
+    assert (rollout.extras["log_probability"] < 0).all()
 
 
 def test_clipped_rewards_are_kept_cut():

@@ -28,7 +28,7 @@ class Seeing:
 
     def choose(self, parameters, observations, recurrent_state, noise):
         self.seen = observations
-        return Choice(noise, noise, recurrent_state)
+        return Choice(noise, {}, recurrent_state)
 
 
 def test_a_model_sees_filtered_states_and_what_is_recorded_stays():

@@ -166,7 +166,13 @@ def fill(store, steps, slots, number=0):
     for step in range(number, number + steps):
         full = store.observe(slots, kept_states(step, len(slots)), starts=step == 0)
         zeros = np.zeros(len(slots), np.float32)
-        store.record(slots, zeros, zeros, np.zeros((2, len(slots), 0), np.float32), version=0)
+        store.record(
+            slots,
+            zeros,
+            {"log_probability": zeros},
+            np.zeros((2, len(slots), 0), np.float32),
+            version=0,
+        )
         store.reward(slots, zeros + step, terminated=False)
     return full
 
@@ -251,7 +257,7 @@ def test_an_actor_chooses_what_masks_allow_and_hands_on_what_it_saw():
     assert first.observations["legal"][:, 0].tolist() == [[1, 0], [0, 1], [1, 0], [1, 0]]
     assert first.valid[:, 0].tolist() == [1, 0, 1]
     assert others.observations["y"][:, 2, 0].tolist() == [-3, -5, -9, -9]
-    assert (others.log_probabilities == 0).all()  # the only action that is allowed
+    assert (others.extras["log_probability"] == 0).all()  # the only action that is allowed
 
 
 def test_an_actor_prepares_for_named_observations():

@@ -24,6 +24,7 @@ from relaax.learning.networks import (
 from relaax.learning.networks.numpy_policy import NumpyPolicy
 from relaax.learning.networks.parameters_tf import ParameterTensors
 from relaax.learning.networks.policy_tf import GraphPolicy, policy_of
+from relaax.learning.rollouts import Columns
 from relaax.observations import mapped
 
 pytestmark = pytest.mark.usefixtures("tensorflow")
@@ -71,7 +72,8 @@ def test_choosing_agrees_with_numpy(case, way):
             action = np.argmax(logits + noise[row])
             log_probability = logits[action] - np.log(np.exp(logits).sum())
             assert choice.actions[row] == action
-            np.testing.assert_allclose(choice.log_probabilities[row], log_probability, rtol=1e-4)
+            found = choice.extras["log_probability"][row]
+            np.testing.assert_allclose(found, log_probability, rtol=1e-4)
             np.testing.assert_allclose(
                 choice.recurrent_state[:, row : row + 1], after, rtol=1e-4, atol=1e-5
             )
@@ -87,7 +89,9 @@ def test_bytes_are_scaled_to_one():
     of_bytes = np.full((3, 4), 255, np.uint8)
     of_ones = np.ones((3, 4), np.float32)
     found = [
-        case.policy.choose(case.parameters, observations, case.state, noise).log_probabilities
+        case.policy.choose(case.parameters, observations, case.state, noise).extras[
+            "log_probability"
+        ]
         for observations in (of_bytes, of_ones)
     ]
     np.testing.assert_allclose(*found)
@@ -189,7 +193,32 @@ def test_a_head_that_is_free_of_the_state_is_a_parameter_alone():
     ):
         choice = policy.choose(parameters, observations, np.zeros((2, 2, 0), np.float32), noise)
         assert choice.actions.tolist() == [1, 2]
-        np.testing.assert_allclose(choice.log_probabilities, -np.log([3, 3]), rtol=1e-6)
+        np.testing.assert_allclose(choice.extras["log_probability"], -np.log([3, 3]), rtol=1e-6)
+
+
+@pytest.mark.parametrize("kind", [NumpyPolicy, GraphPolicy])
+@pytest.mark.parametrize("name", ["dense", "own layers", "nothing shared", "two vectors"])
+def test_all_that_is_recorded_of_a_choice_is_handed_over_by_name(kind, name):
+    case, extras = make_case(name), ("log_probability", "distribution", "noise", "value")
+    parts = (case.tensors, GraphCategorical()) if kind is GraphPolicy else (Categorical(3),)
+    noise = np.random.default_rng(5).gumbel(size=(3, 3)).astype(np.float32)
+    model = kind(case.twin.network, *parts, extras)
+    choice = model.choose(case.parameters, case.observations, case.state, noise)
+    outputs, _ = case.twin.forward(case.observations, case.state, [1])
+    assert set(choice.extras) == set(extras)
+    np.testing.assert_allclose(choice.extras["distribution"], outputs["policy"], atol=1e-5)
+    np.testing.assert_allclose(choice.extras["value"], outputs["value"], atol=1e-5)
+    np.testing.assert_array_equal(choice.extras["noise"], noise)
+    declared = Columns.of(case.twin.network, Categorical(3), extras=extras).extras
+    assert {name: array.shape[1:] for name, array in choice.extras.items()} == {
+        name: column.shape for name, column in declared.items()
+    }
+
+
+def test_an_extra_that_nothing_makes_is_refused_by_name():
+    network, _ = NETWORKS["dense"]
+    with pytest.raises(ValueError, match="extras: q: there is distribution, log_probability"):
+        Columns.of(network, Categorical(3), extras=["q"])
 
 
 @pytest.mark.parametrize("way", ["policy", "graph"])
@@ -202,6 +231,7 @@ def test_a_batch_that_is_padded_already_is_chosen_for_like_one_that_is_not(case,
         policy.choose(case.parameters, observations, case.state, noise)
         for observations in (case.observations, padded)
     ]
-    for name in ("actions", "log_probabilities", "recurrent_state"):
+    for name in ("actions", "recurrent_state"):
         np.testing.assert_array_equal(*(getattr(choice, name) for choice in choices))
+    np.testing.assert_array_equal(*(choice.extras["log_probability"] for choice in choices))
     assert [len(choice.actions) for choice in choices] == [3, 3]

@@ -7,13 +7,20 @@ from relaax.learning.rollouts import Columns, RolloutBatch, RolloutStore
 from relaax.learning.steps import StepRecorder, rollouts_in, schema_of
 from relaax.replay.limiter import Limiter
 from relaax.replay.rollouts import Rollouts
+from relaax.replay.schema import Column
 from relaax.replay.specs import ReplaySpec, TableSpec
 
 LENGTH, SLOTS = 4, np.array([0, 1, 2])
 
+NUMBER = Column(np.dtype(np.float32))
+
 ALONE = Columns((2,), np.float32, (), np.int64, recurrent_size=3)
 NAMED = Columns(
-    {"camera": (2, 2), "speed": (1,)}, {"camera": np.uint8, "speed": np.float32}, (2,), np.float32
+    {"camera": (2, 2), "speed": (1,)},
+    {"camera": np.uint8, "speed": np.float32},
+    (2,),
+    np.float32,
+    extras={"log_probability": NUMBER, "mean": Column(np.dtype(np.float64), (2,))},
 )
 
 
@@ -56,10 +63,11 @@ class Both:
         drawn = self.random.integers(0, 9, (count, *columns.action_shape))
         actions = drawn.astype(columns.action_dtype)
         likelihoods = self.random.normal(size=count).astype(np.float32)
+        extras = {"log_probability": likelihoods, "mean": self.random.normal(size=(count, 2))}
         for index, likelihood in enumerate(likelihoods.tolist()):
             self.chosen[likelihood] = version, state[:, index]
         for each in (self.store, self.recorder):
-            each.record(slots, actions, likelihoods, state, version)
+            each.record(slots, actions, extras, state, version)
 
     def drawn_rollouts(self):
         count = self.replay.table_sizes()["all"]
@@ -102,11 +110,12 @@ def steps_in(rollouts):
     parts = observations if isinstance(observations, dict) else {"": observations}
     for row, column in zip(*np.nonzero(rollouts.valid), strict=True):
         goes_on = not rollouts.terminated[row, column]
-        found[float(rollouts.log_probabilities[row, column])] = {
+        found[float(rollouts.extras["log_probability"][row, column])] = {
             "action": rollouts.actions[row, column].tolist(),
             "reward": float(rollouts.rewards[row, column]),
             "starts": float(rollouts.starts[row, column]),
             "goes on": goes_on,
+            "extras": {name: part[row, column].tolist() for name, part in rollouts.extras.items()},
             "observed": [part[row, column].tolist() for part in parts.values()],
             "follows": [part[row + 1, column].tolist() for part in parts.values() if goes_on],
         }
@@ -120,7 +129,8 @@ def test_stored_steps_are_those_that_a_worker_would_have_learnt_from(columns):
     learnt = steps_in(RolloutBatch.concatenated(both.rollouts))
     common = stored.keys() & learnt.keys()
     assert len(common) > 100
-    for likelihood in common:
+    assert stored.popitem()[1]["extras"].keys() == columns.extras.keys()
+    for likelihood in common & stored.keys():
         assert stored[likelihood] == learnt[likelihood]
     # What only one of them has is in the other's last rollout, which is not full.
     assert len(stored.keys() ^ learnt.keys()) <= len(SLOTS) * LENGTH
@@ -132,10 +142,19 @@ def test_a_rollout_has_the_state_before_its_first_action_and_the_version_of_its_
     assert rollouts.recurrent_state.dtype == np.float32
     for column in range(rollouts.count):
         taken = np.flatnonzero(rollouts.valid[:, column])
-        chosen = [both.chosen[float(rollouts.log_probabilities[row, column])] for row in taken]
+        chosen = [
+            both.chosen[float(rollouts.extras["log_probability"][row, column])] for row in taken
+        ]
         assert rollouts.versions[column] == min(version for version, _ in chosen)
         if taken[0] == 0:
             np.testing.assert_array_equal(rollouts.recurrent_state[:, column], chosen[0][1])
+
+
+@pytest.mark.parametrize("name", ["action", "version", "flags", "observation/x", "return"])
+def test_what_is_recorded_of_a_choice_has_a_name_of_its_own(name):
+    columns = Columns((2,), np.float32, (), np.int64, extras={name: NUMBER})
+    with pytest.raises(ValueError, match=f"extras: {name}: another column has this name"):
+        schema_of(columns)
 
 
 def test_without_a_recurrent_layer_nothing_is_stored_for_one():

@@ -24,7 +24,7 @@ def filled(store, slots, steps, number=0):
         actions = np.full((len(slots), 3), step + 0.5, np.float32)
         probabilities = np.full(len(slots), -step, np.float32)
         state = np.full((2, len(slots), 4), step, np.float32)
-        store.record(slots, actions, probabilities, state, version=10 + step)
+        store.record(slots, actions, {"log_probability": probabilities}, state, version=10 + step)
         store.reward(slots, np.full(len(slots), 100.0 + step), terminated=False)
     return [rollouts for rollouts in found if rollouts is not None]
 
@@ -36,7 +36,7 @@ def test_actions_may_be_arrays():
     assert rollout.actions.dtype == np.float32
     assert rollout.actions[:, 0].tolist() == [[0.5] * 3, [1.5] * 3]
     assert rollout.rewards[:, 0].tolist() == [100, 101]
-    assert rollout.log_probabilities[:, 0].tolist() == [0, -1]
+    assert rollout.extras["log_probability"][:, 0].tolist() == [0, -1]
 
 
 def test_a_rollout_remembers_the_version_and_state_before_its_first_action():

@@ -27,7 +27,13 @@ def begin(made, slots, numbers, starts, version=0):
     slots = np.asarray(slots)
     complete = made.observe(slots, states(*numbers), np.asarray(starts))
     likelihoods = np.full(len(slots), -0.5, np.float32)
-    made.record(slots, np.asarray(numbers), likelihoods, np.zeros((2, len(slots), 0)), version)
+    made.record(
+        slots,
+        np.asarray(numbers),
+        {"log_probability": likelihoods},
+        np.zeros((2, len(slots), 0)),
+        version,
+    )
     return complete
 
 

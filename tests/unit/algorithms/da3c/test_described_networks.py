@@ -223,7 +223,7 @@ def test_a_graph_chooses_what_masks_allow():
         random.gumbel(size=(50, 3)).astype(np.float32),
     )
     assert legal[np.arange(50), choice.actions].all()
-    assert np.isfinite(choice.log_probabilities).all()
+    assert np.isfinite(choice.extras["log_probability"]).all()
 
 
 def one_of_three_is_allowed(legal, action):

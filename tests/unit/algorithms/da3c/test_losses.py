@@ -60,7 +60,7 @@ class LossTwin(NumpyNetwork):
         """Return policy loss, value loss and entropy of rollouts, with the targets held fixed."""
         columns = [self._look_at(rollout, column) for column in range(rollout.count)]
         values, chosen, entropies = (np.stack(each, axis=1) for each in zip(*columns, strict=True))
-        ratios = np.exp(chosen - rollout.log_probabilities)
+        ratios = np.exp(chosen - rollout.extras["log_probability"])
         if not self.held:
             self.held["returns"], self.held["advantages"] = self.targets(rollout, values, ratios)
         returns, advantages = self.held["returns"], self.held["advantages"]
@@ -184,14 +184,14 @@ def test_vtrace_weighs_by_what_the_acting_policy_thought(make_case):
     """With the policy's own probabilities it is n-step, and with others it is not."""
     plain, corrected = make_case(VECTOR), make_case(VECTOR, vtrace=True)
     rollout = plain.rollout
-    own = np.zeros_like(rollout.log_probabilities)
+    own = np.zeros_like(rollout.extras["log_probability"])
     for step, column in np.ndindex(own.shape):
         observations = rollout.observations[step, column : column + 1]
         logits = plain.twin.forward(observations, None, [1])[0]["policy"]
         own[step, column] = logits[0, rollout.actions[step, column]] - np.log(
             np.exp(logits[0]).sum()
         )
-    on_policy = dataclasses.replace(rollout, log_probabilities=own)
+    on_policy = dataclasses.replace(rollout, extras={"log_probability": own})
     expected = plain.gradient(plain.vector, rollout).vector
     same = corrected.gradient(plain.vector, on_policy).vector
     other = corrected.gradient(plain.vector, rollout).vector
@@ -212,9 +212,11 @@ def test_no_action_gains_from_vtrace_and_normalized_advantages_together(make_cas
         terminated=zeros + 1,
         valid=zeros + 1,
         on_policy=zeros + 1,
-        log_probabilities=np.log(np.linspace(0.01, 0.9, zeros.size, dtype=np.float32)).reshape(
-            zeros.shape
-        ),
+        extras={
+            "log_probability": np.log(np.linspace(0.01, 0.9, zeros.size, dtype=np.float32)).reshape(
+                zeros.shape
+            )
+        },
     )
     vector = np.zeros_like(case.vector)  # a uniform policy, and all values 0
     gradient = case.gradient(vector, rollout)

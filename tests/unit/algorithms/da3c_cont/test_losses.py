@@ -37,7 +37,7 @@ def terms_of(config, vector, rollout):
     sigma = np.exp(raw) if config.settings.sigma == "free" else np.log1p(np.exp(raw)) + 1e-3
     density = norm(mean, sigma)
     chosen = density.logpdf(rollout.actions).sum(axis=-1)
-    ratios = np.exp(chosen - rollout.log_probabilities)
+    ratios = np.exp(chosen - rollout.extras["log_probability"])
     known = np.where(rollout.on_policy > 0, ratios, 1.0)
     returns, advantages, weights = targets_of(config.settings, rollout, values, known)
     gains = weights * chosen * advantages
@@ -81,7 +81,7 @@ def test_each_term_agrees_with_scipy(continuous, sigma, correction):
     actions = random.normal(0.5, 2.0, (5, 3, 2)).astype(np.float32)
     likelihoods = random.uniform(-9, -1, (5, 3)).astype(np.float32)  # less and more than now
     rollout = dataclasses.replace(
-        random_rollouts(config.network), actions=actions, log_probabilities=likelihoods
+        random_rollouts(config.network), actions=actions, extras={"log_probability": likelihoods}
     )
     parameters = ParameterTensors(config.network).unpack(vector)
     found = make_gradients(config).gradient(parameters, rollout).terms
@@ -110,7 +110,8 @@ def rollout_of(config):
     """One rollout of normal numbers."""
     normal = np.random.default_rng(3).normal
     rollout = RolloutBatch.zeros(1, ROWS, columns_of(config))
-    columns = ("observations", "actions", "rewards", "log_probabilities", "recurrent_state")
+    columns = ("observations", "actions", "rewards", "recurrent_state")
     drawn = {name: normal(size=getattr(rollout, name).shape).astype(np.float32) for name in columns}
     ones = np.ones_like(rollout.valid)
-    return dataclasses.replace(rollout, valid=ones, on_policy=ones, **drawn)
+    extras = {"log_probability": normal(size=ones.shape).astype(np.float32)}
+    return dataclasses.replace(rollout, valid=ones, on_policy=ones, extras=extras, **drawn)

@@ -19,7 +19,7 @@ QUIET, NO_STATE = np.zeros((16, 2), np.float32), np.zeros((2, 16, 0), np.float32
 def noise_of(sigma, target=None):
     return ParameterNoise(
         lambda vector: Parameters(NETWORK.manifest.unpack(vector)),
-        NumpyPolicy(NETWORK, ACTIONS, is_recorded=False),
+        NumpyPolicy(NETWORK, ACTIONS, extras=()),
         sigma,
         np.random.default_rng(5),
         target,

@@ -19,7 +19,7 @@ def test_actions_are_drawn_evenly_at_first_and_by_the_policy_after_that(kind):
     network = Network.of((3,), [Dense(4)], (Head(POLICY, actions.outputs),))
     vector = initial_parameters(network.manifest, "uniform", 3)
     parameters = Parameters(network.manifest.unpack(vector))
-    policy, step = NumpyPolicy(network, actions, is_recorded=False), 0
+    policy, step = NumpyPolicy(network, actions, extras=()), 0
     model = UniformAtFirst(policy, 100, lambda: step, np.random.default_rng(3))
     given = parameters, STATES, NO_STATE, actions.noise(np.random.default_rng(5), COUNT)
 
