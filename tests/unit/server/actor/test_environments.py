@@ -12,6 +12,7 @@ from relaax.algorithm_base import ConfigBase
 from relaax.client.restarts import TIMEOUT_S
 from relaax.client.simulator import RunObserver
 from relaax.configuration import ActorOptions, load_actor
+from relaax.configuration.commands import ACTOR
 from relaax.errors import ConfigurationError
 from relaax.server.actor.task import WatchedEnvironment, environment_factory
 from relaax.server.actor.wiring import require_fit
@@ -83,7 +84,7 @@ class TestOptions:
         text = " ".join(capsys.readouterr().out.split())
         for field in ActorOptions.model_fields.values():
             assert field.alias in text
-            assert field.description in text
+            assert ACTOR.says.get(field.alias, field.description) in text
         assert "(default: training)" in text
         assert "--parameter-server: localhost:7000" in text
 
