@@ -139,7 +139,7 @@ class ReplayWriter:
 
     @property
     def is_away(self) -> bool:
-        """Whether waiting steps are not answered by the server."""
+        """Whether the server does not take the waiting steps."""
         return self._away_since is not None
 
     @property
