@@ -6,7 +6,7 @@ from typing import Any
 from launch import AUTO, CONNECTION, Workers
 from learning_cases import Case
 
-from relaax.learning.actor_critic import ActorCriticSettings
+from relaax.learning.on_policy import ActorCriticSettings
 from relaax.processes.cores import usable_cores
 
 #: How many steps may wait in a worker before it waits itself (``ReplayWriter``).

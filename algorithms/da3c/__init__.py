@@ -3,10 +3,10 @@
 ``settings``  the YAML's ``algorithm:`` section, typed
 ``config``    the same as the servers want it, with the distribution of actions
 
-Its loss and what wires it are in ``relaax.learning.actor_critic``, which continuous actions share.
+Its loss and what wires it are in ``relaax.learning.on_policy``, which continuous actions share.
 """
 
-from relaax.learning.actor_critic import Agent, ParameterServer, make_batch_agent, prepare_to_fork
+from relaax.learning.on_policy import Agent, ParameterServer, make_batch_agent, prepare_to_fork
 
 from .config import Config
 

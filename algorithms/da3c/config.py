@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from relaax.learning.actor_critic import ActorCriticConfig
+from relaax.learning.on_policy import ActorCriticConfig
 
 from .settings import Settings
 

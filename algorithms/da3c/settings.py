@@ -1,6 +1,6 @@
 """The keys of DA3C's section in the YAML file."""
 
-from relaax.learning.actor_critic import ActorCriticSettings, DiscreteSettings
+from relaax.learning.on_policy import ActorCriticSettings, DiscreteSettings
 
 
 class Settings(DiscreteSettings, ActorCriticSettings):

@@ -3,10 +3,10 @@
 ``settings``  the YAML's ``algorithm:`` section, typed
 ``config``    the same as the servers want it, with the distribution of actions and the filters
 
-All else is DA3C's own, in ``relaax.learning.actor_critic``; seed 003, "Distributed A3C Continuous".
+All else is DA3C's own, in ``relaax.learning.on_policy``; seed 003, "Distributed A3C Continuous".
 """
 
-from relaax.learning.actor_critic import Agent, ParameterServer, make_batch_agent, prepare_to_fork
+from relaax.learning.on_policy import Agent, ParameterServer, make_batch_agent, prepare_to_fork
 
 from .config import Config
 

@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from typing import Any
 
-from relaax.learning.actor_critic import ActorCriticConfig
 from relaax.learning.filters import Filters
+from relaax.learning.on_policy import ActorCriticConfig
 
 from .settings import Settings
 

@@ -2,8 +2,8 @@
 
 from pydantic import Field, PositiveFloat, PositiveInt
 
-from relaax.learning.actor_critic import ActorCriticSettings, ContinuousSettings
 from relaax.learning.filters import FilterSettings
+from relaax.learning.on_policy import ActorCriticSettings, ContinuousSettings
 
 
 class Settings(ContinuousSettings, ActorCriticSettings, FilterSettings):

@@ -10,7 +10,7 @@
 ``builder``     wires these and the parts of ``relaax.learning``
 """
 
-from relaax.learning.actor_critic import prepare_to_fork
+from relaax.learning.on_policy import prepare_to_fork
 
 from .builder import ParameterServer, make_batch_agent, make_learner, replay_spec
 from .config import Config

@@ -15,11 +15,11 @@ from relaax.algorithm_base import (
     Saver,
 )
 from relaax.learning.actor import Actor
-from relaax.learning.actor_critic import columns_of, prepare_to_fork
 from relaax.learning.evaluator import EvaluationParts
 from relaax.learning.executed_actions import ExecutedActions
 from relaax.learning.filters import FilteringModel, Filters
 from relaax.learning.networks import initial_parameters
+from relaax.learning.on_policy import columns_of, prepare_to_fork
 from relaax.learning.policy import CurrentPolicy, PolicyUse
 from relaax.learning.preprocessor import Preprocessor
 from relaax.learning.pulling import PullingSink

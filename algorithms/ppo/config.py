@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from typing import Any
 
-from relaax.learning.actor_critic import PolicyConfig
 from relaax.learning.filters import Filters
+from relaax.learning.on_policy import PolicyConfig
 
 from .settings import ContinuousPpo, DiscretePpo, settings_of
 

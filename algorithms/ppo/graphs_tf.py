@@ -8,7 +8,6 @@ import numpy as np
 import numpy.typing as npt
 import tensorflow as tf
 
-from relaax.learning.actor_critic.networks import VALUE
 from relaax.learning.arrays import zero_padded
 from relaax.learning.distributions import Maskable
 from relaax.learning.model import Gradient
@@ -17,6 +16,7 @@ from relaax.learning.networks.compiled_tf import CompiledFunction
 from relaax.learning.networks.layers_tf import ObservationTensors, unroll
 from relaax.learning.networks.manifest import Parameters
 from relaax.learning.networks.parameters_tf import ParameterTensors
+from relaax.learning.on_policy.networks import VALUE
 from relaax.learning.returns_tf import n_step_targets, normalized
 from relaax.learning.rollouts import LOG_PROBABILITY, RolloutBatch
 from relaax.observations import mapped

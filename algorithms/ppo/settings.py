@@ -15,8 +15,8 @@ from pydantic import (
 )
 
 from relaax.algorithm_base.config_base import require_effect
-from relaax.learning.actor_critic import ContinuousSettings, DiscreteSettings, PolicySettings
 from relaax.learning.filters import FilterSettings
+from relaax.learning.on_policy import ContinuousSettings, DiscreteSettings, PolicySettings
 from relaax.parameters.optimizers import OptimizerSections
 from relaax.parameters.schedule import Schedule
 

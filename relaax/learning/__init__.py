@@ -22,7 +22,7 @@ Acting
 Learning
 ``learner``             turns rollouts into updates, before the next action
 ``background_learner``  the same beside acting, on a thread
-``actor_critic``        settings, loss and builder of advantage actor-critics
+``on_policy``           what learns from rollouts of the newest policies
 ``off_policy``          what learns from stored transitions
 ``gradients_tf``        gradients of an algorithm's objective, padded and compiled
 ``losses_tf``           terms that losses are made of

@@ -12,8 +12,8 @@ from rollout_samples import random_rollouts
 
 from relaax.algorithm_base import NullSaver
 from relaax.configuration.algorithm_loader import load_algorithm
-from relaax.learning.actor_critic import make_gradients
 from relaax.learning.networks import initial_parameters
+from relaax.learning.on_policy import make_gradients
 from relaax.steps import START, Steps
 
 SECTION = {"action_size": 3, "state_size": [4], "hidden_layers": [6], "lstm": False, "seed": 7}

@@ -9,12 +9,12 @@ from pydantic import ValidationError
 from rollout_samples import random_rollouts
 
 from relaax.algorithm_base import NullMetrics, NullSaver
-from relaax.learning.actor_critic.losses_tf import ActorCriticLoss
 from relaax.learning.distributions.categorical_tf import GraphCategorical
 from relaax.learning.gradients_tf import RolloutGradients
 from relaax.learning.networks import LSTM, Dense, Head, Network, initial_parameters
 from relaax.learning.networks.parameters_tf import ParameterTensors
 from relaax.learning.networks.policy_tf import GraphPolicy
+from relaax.learning.on_policy.losses_tf import ActorCriticLoss
 from relaax.learning.rollouts import Columns
 
 VECTOR = {"action_size": 2, "state_size": [4]}

@@ -9,8 +9,8 @@ from numpy_network import NumpyNetwork
 from numpy_returns import returns_of, vtrace_of
 from rollout_samples import random_rollouts
 
-from relaax.learning.actor_critic import columns_of, make_gradients
 from relaax.learning.networks import initial_parameters
+from relaax.learning.on_policy import columns_of, make_gradients
 from relaax.observations import mapped
 
 VECTOR = {"action_size": 3, "state_size": [4], "hidden_layers": [6, 5], "seed": 7}

@@ -9,8 +9,8 @@ from numpy_returns import returns_of, vtrace_of
 from rollout_samples import random_rollouts
 from scipy.stats import norm
 
-from relaax.learning.actor_critic import columns_of, make_gradients
 from relaax.learning.networks import initial_parameters
+from relaax.learning.on_policy import columns_of, make_gradients
 from relaax.learning.rollouts import RolloutBatch
 
 DISCOUNT, ROWS = 0.9, 16

@@ -9,9 +9,9 @@ from pydantic import Field, model_validator
 
 from relaax.learning.action_settings import ActionSettings
 from relaax.learning.action_units import ActionUnits
-from relaax.learning.actor_critic.policy_settings import PolicySettings
 from relaax.learning.distributions import DiagonalGaussian, Distribution
 from relaax.learning.networks import POLICY, Head
+from relaax.learning.on_policy.policy_settings import PolicySettings
 from relaax.spaces import Space
 
 

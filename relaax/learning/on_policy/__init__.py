@@ -1,4 +1,4 @@
-"""Advantage actor-critic: what DA3C, its form for continuous actions, and PPO share.
+"""What learns from rollouts: what DA3C, its form for continuous actions, and PPO share.
 
 ``policy_settings``  the keys of the YAML file that do not depend on the kind of actions
 ``discrete``         those that describe discrete actions
@@ -13,7 +13,7 @@ An algorithm derives its settings from ``ActorCriticSettings``, its configuratio
 it: the seed's names of ``make_agent`` and ``make_parameter_server``.
 """
 
-from relaax.learning.actor_critic.builder import (
+from relaax.learning.on_policy.builder import (
     columns_of,
     make_agent,
     make_batch_agent,
@@ -22,15 +22,15 @@ from relaax.learning.actor_critic.builder import (
     make_parameter_server,
     prepare_to_fork,
 )
-from relaax.learning.actor_critic.config import (
+from relaax.learning.on_policy.config import (
     ActorCriticConfig,
     ActorCriticSettings,
     PolicyConfig,
     VTraceSection,
 )
-from relaax.learning.actor_critic.continuous import ContinuousSettings
-from relaax.learning.actor_critic.discrete import DiscreteSettings
-from relaax.learning.actor_critic.policy_settings import PolicySettings
+from relaax.learning.on_policy.continuous import ContinuousSettings
+from relaax.learning.on_policy.discrete import DiscreteSettings
+from relaax.learning.on_policy.policy_settings import PolicySettings
 
 Agent, ParameterServer = make_agent, make_parameter_server
 

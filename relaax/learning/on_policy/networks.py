@@ -2,7 +2,6 @@
 
 from typing import Any
 
-from relaax.learning.actor_critic.policy_settings import PolicySettings
 from relaax.learning.networks import (
     LSTM,
     Convolution,
@@ -14,6 +13,7 @@ from relaax.learning.networks import (
     read_network,
 )
 from relaax.learning.networks.description import written
+from relaax.learning.on_policy.policy_settings import PolicySettings
 from relaax.learning.shapes import stacked_shape
 from relaax.observations import UNNAMED
 

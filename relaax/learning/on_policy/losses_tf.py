@@ -7,10 +7,10 @@ from typing import cast
 import tensorflow as tf
 
 from relaax.learning import losses_tf as losses
-from relaax.learning.actor_critic.networks import VALUE
 from relaax.learning.distributions import GraphDistribution, Maskable
 from relaax.learning.gradients_tf import GraphRollouts, Terms
 from relaax.learning.networks import POLICY
+from relaax.learning.on_policy.networks import VALUE
 from relaax.learning.returns_tf import VTrace, n_step_targets, normalized, vtrace_targets
 from relaax.learning.rollouts import LOG_PROBABILITY
 

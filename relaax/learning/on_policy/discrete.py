@@ -3,9 +3,9 @@
 from pydantic import model_validator
 
 from relaax.learning.action_mask import ActionMask
-from relaax.learning.actor_critic.continuous import Actions
-from relaax.learning.actor_critic.policy_settings import PolicySettings
 from relaax.learning.distributions import Distribution, distribution_of
+from relaax.learning.on_policy.continuous import Actions
+from relaax.learning.on_policy.policy_settings import PolicySettings
 from relaax.learning.shapes import CountOrSizes
 from relaax.spaces import Space, discrete
 

@@ -16,7 +16,6 @@ from relaax.algorithm_base import (
     Saver,
 )
 from relaax.learning.actor import Actor
-from relaax.learning.actor_critic.config import ActorCriticConfig, PolicyConfig
 from relaax.learning.agent import SingleAgent
 from relaax.learning.background_learner import BackgroundLearner
 from relaax.learning.evaluator import EvaluationParts
@@ -25,6 +24,7 @@ from relaax.learning.filters import Filters, ParameterSource
 from relaax.learning.learner import GatheringSink, Learner, NoLearner
 from relaax.learning.model import GradientModel, Objective
 from relaax.learning.networks import initial_parameters
+from relaax.learning.on_policy.config import ActorCriticConfig, PolicyConfig
 from relaax.learning.policy import CurrentPolicy
 from relaax.learning.preprocessor import Preprocessor
 from relaax.learning.rollouts import Columns, RolloutBatch, RolloutStore
@@ -64,8 +64,8 @@ def make_parameter_server(
 
 def make_objective(config: ActorCriticConfig) -> Objective:
     """Return the actor-critic loss."""
-    from relaax.learning.actor_critic.losses_tf import ActorCriticLoss
     from relaax.learning.distributions.graph_tf import graph_of
+    from relaax.learning.on_policy.losses_tf import ActorCriticLoss
     from relaax.learning.returns_tf import VTrace
 
     settings, vtrace = config.settings, config.settings.vtrace
@@ -195,9 +195,9 @@ def prepare_to_fork() -> None:
     from relaax.learning.tensorflow_runtime_tf import import_tensorflow
 
     import_tensorflow()
-    from relaax.learning.actor_critic import losses_tf  # noqa: F401
     from relaax.learning.distributions import graph_tf  # noqa: F401
     from relaax.learning.networks import policy_tf  # noqa: F401
+    from relaax.learning.on_policy import losses_tf  # noqa: F401
 
 
 def _make_learner(

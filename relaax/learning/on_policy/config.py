@@ -8,11 +8,11 @@ from pydantic import PositiveFloat, PositiveInt, field_validator, model_validato
 
 from relaax.algorithm_base import ConfigBase, FloatVector, Section
 from relaax.learning.action_mask import space_with_mask
-from relaax.learning.actor_critic.continuous import Actions
-from relaax.learning.actor_critic.networks import layers_of, network_of
-from relaax.learning.actor_critic.policy_settings import PolicySettings
 from relaax.learning.described_policy import DescribedPolicy
 from relaax.learning.filters import Filters
+from relaax.learning.on_policy.continuous import Actions
+from relaax.learning.on_policy.networks import layers_of, network_of
+from relaax.learning.on_policy.policy_settings import PolicySettings
 from relaax.learning.rollouts import LOG_PROBABILITY
 from relaax.spaces import Space
 
