@@ -6,8 +6,9 @@ import numpy as np
 from learning_parts import SMALL_COLUMNS, Recorder, small_policy, small_values
 
 from relaax.algorithm_base import NullMetrics, Values, Version
-from relaax.learning.learner import Learner
 from relaax.learning.model import Gradient
+from relaax.learning.on_policy.learner import OnPolicyLearner, WholeRollouts
+from relaax.learning.placements import InWorker
 from relaax.learning.rollouts import RolloutBatch
 from relaax.parameters.optimizers import RMSProp, RMSPropSettings
 from relaax.parameters.parameter_service import ParameterService
@@ -58,18 +59,19 @@ class Restarted:
 class Learning:
     """A learner, its parameter server, and what it has learnt from."""
 
-    def __init__(self, **values):
+    def __init__(self, minibatches=1, most_at_once=None, expected=0, **values):
         self.store = parameter_store()
         self.bridge = Recorder(ParameterService(self.store, NullMetrics()))
         self.model, self.policy = MeanReward(), small_policy()
-        self.learner = Learner(
-            model=self.model,
+        self.learner = OnPolicyLearner(
+            WholeRollouts(self.model, minibatches, most_at_once),
             policy=self.policy,
             gradients=self.bridge,
             counter=self.bridge,
             metrics=IntervalMetrics(self.bridge.stored, interval_s=0.0),
             **values,
         )
+        self.sink = InWorker(self.learner, expected)
 
     @property
     def rollouts(self):

@@ -72,9 +72,8 @@ class Played:
         self._unpack = tensors.unpack
         self.size = self.config.network.manifest.size
         #: As those of the learner.
-        self.graphs = importlib.import_module(f"{ppo.__name__}.builder").make_graphs(
-            self.config, tensors
-        )
+        builder = ppo.Builder(self.config)
+        self.graphs, self._given = builder.method(tensors), builder.knobs
         self._knobs = importlib.import_module(f"{ppo.__name__}.adaptation").Knobs
         self.flags = np.full(environments, START)
 
@@ -89,6 +88,10 @@ class Played:
     def parameters(self):
         """Return the network of the learner."""
         return self._unpack(self.learner.parameters()[: self.size])
+
+    def gradient(self, parameters, minibatch, knobs):
+        self._given.now = knobs
+        return self.graphs.gradient(parameters, minibatch)
 
     def knobs(self):
         """Return what the learner has adapted."""

@@ -1,13 +1,19 @@
-"""DA3C: Distributed Advantage Actor-Critic (Mnih et al. 2016, https://arxiv.org/abs/1602.01783).
+"""DA3C: distributed advantage actor-critic (Mnih et al. 2016, https://arxiv.org/abs/1602.01783).
 
-``settings``  the YAML's ``algorithm:`` section, typed
-``config``    the same as the servers want it, with the distribution of actions
-
-Its loss and what wires it are in ``relaax.learning.on_policy``, which continuous actions share.
+``settings``   the YAML's ``algorithm:`` section, typed; seed 003, section "Distributed A3C"
+``config``     the same as the servers want it, with the distribution of actions
+``method_tf``  the method: targets and loss
+``builder``    wires these and the parts of ``relaax.learning``
 """
 
-from relaax.learning.on_policy import Agent, ParameterServer, make_batch_agent, prepare_to_fork
+from relaax.assembly import Assembly, prepare_to_fork
 
+from .builder import Da3cBuilder as Builder
 from .config import Config
 
-__all__ = ["Agent", "Config", "ParameterServer", "make_batch_agent", "prepare_to_fork"]
+ParameterServer, Agent, make_batch_agent, make_learner, replay_spec = Assembly(Builder)
+
+__all__ = [
+    "Agent", "Builder", "Config", "ParameterServer", "make_batch_agent", "make_learner",
+    "prepare_to_fork", "replay_spec"
+]  # fmt: skip

@@ -3,11 +3,18 @@
 ``settings``  the YAML's ``algorithm:`` section, typed
 ``config``    the same as the servers want it, with the distribution of actions and the filters
 
-All else is DA3C's own, in ``relaax.learning.on_policy``; seed 003, "Distributed A3C Continuous".
+The method and its builder are those of DA3C; seed 003, "Distributed A3C Continuous".
 """
 
-from relaax.learning.on_policy import Agent, ParameterServer, make_batch_agent, prepare_to_fork
+from relaax.assembly import Assembly, bundled, prepare_to_fork
 
 from .config import Config
 
-__all__ = ["Agent", "Config", "ParameterServer", "make_batch_agent", "prepare_to_fork"]
+Builder = bundled("da3c").Builder
+
+ParameterServer, Agent, make_batch_agent, make_learner, replay_spec = Assembly(Builder)
+
+__all__ = [
+    "Agent", "Builder", "Config", "ParameterServer", "make_batch_agent", "make_learner",
+    "prepare_to_fork", "replay_spec"
+]  # fmt: skip

@@ -5,7 +5,14 @@ of Surreal, which moves the clip in the same way; it is the other way round ther
 clip and a larger learning rate move the policy farther.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from relaax.algorithm_base import FloatVector
 
 #: No number changes as long as the divergence lies between these multiples of the target.
 LOW, HIGH = 0.5, 2.0
@@ -79,3 +86,31 @@ class Adaptation:
 
 def _within(limits: tuple[float, float] | None, value: float, moved: float) -> float:
     return value if limits is None else min(max(moved, limits[0]), limits[1])
+
+
+#: Its name within a checkpoint.
+KNOBS = "knobs"
+
+
+class AdaptedKnobs:
+    """The knobs of a training as they are now, moved after each batch."""
+
+    def __init__(self, first: Knobs, adaptation: Adaptation) -> None:
+        self._first = self.now = first
+        self._adaptation = adaptation
+
+    def vector(self) -> FloatVector:
+        """Return the clip and the penalty, float32 [2]."""
+        return np.array([self.now.clip, self.now.penalty], np.float32)
+
+    def adapt(self, kl: float) -> None:
+        """Adapt to a batch that has moved the policy by ``kl``."""
+        self.now = self._adaptation.after(self.now, kl)
+
+    def state(self) -> Mapping[str, npt.NDArray[Any]]:
+        """Return the knobs for a checkpoint."""
+        return {KNOBS: np.array([*vars(self.now).values()])}
+
+    def restore(self, state: Mapping[str, npt.NDArray[Any]]) -> None:
+        """Go on from a checkpoint."""
+        self.now = self._adaptation.restored(Knobs(*state[KNOBS].tolist()), self._first)

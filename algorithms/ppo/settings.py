@@ -5,14 +5,7 @@ from dataclasses import replace
 from math import inf
 from typing import Any, Literal, TypeAlias
 
-from pydantic import (
-    Field,
-    NonNegativeInt,
-    PositiveFloat,
-    PositiveInt,
-    field_validator,
-    model_validator,
-)
+from pydantic import Field, PositiveFloat, PositiveInt, field_validator, model_validator
 
 from relaax.algorithm_base.config_base import require_effect
 from relaax.learning.filters import FilterSettings
@@ -23,12 +16,6 @@ from relaax.parameters.schedule import Schedule
 #: Lowest and highest.
 Range: TypeAlias = tuple[PositiveFloat, PositiveFloat]
 
-#: What one batch is kept in memory for, so that many environments may be within a rollout.
-BATCHES_STORED = 32
-
-#: A replay_size with places for fewer environments is doubted.
-FEW_ENVIRONMENTS = 32
-
 
 class PpoSettings(PolicySettings, FilterSettings):
     """The keys of the ``algorithm:`` section that do not depend on the kind of actions."""
@@ -36,12 +23,11 @@ class PpoSettings(PolicySettings, FilterSettings):
     #: Whether an action is an array of numbers.
     continuous: bool = False
 
+    learner: Literal["worker", "process"] = "process"
     #: Steps of one rollout.
     episode_len: PositiveInt = 128
     #: Rollouts that are learnt from together.
     rollouts_per_batch: PositiveInt = 8
-    #: Rows of the same episode before a rollout, from which a recurrent layer finds its state.
-    burn_in: NonNegativeInt = 0
     passes: PositiveInt = 10
     #: Into how many updates the steps of each pass are divided at random; with a recurrent layer
     #: its rollouts are.
@@ -75,14 +61,6 @@ class PpoSettings(PolicySettings, FilterSettings):
     learning_rate_schedule: Literal["linear", "constant", "kl"] = "linear"
     #: With ``kl`` the rate stays within these.
     learning_rate_range: Range = (1e-5, 1e-2)
-
-    #: How many steps of the learner acting may be ahead: so many batches are complete beside the
-    #: one that is learnt from. With 0, acting waits while a batch is learnt from.
-    max_policy_lag: NonNegativeInt = 0
-    #: Steps that are stored; None: those of 32 batches, and of those that acting may be ahead.
-    replay_size: PositiveInt | None = None
-    #: How often workers ask for newer parameters, in seconds.
-    pull_interval_s: PositiveFloat = 0.02
 
     @model_validator(mode="before")
     @classmethod
@@ -142,13 +120,11 @@ class PpoSettings(PolicySettings, FilterSettings):
         return self
 
     @model_validator(mode="after")
-    def _keeps_its_batches(self) -> "PpoSettings":
-        batches = 2 + self.max_policy_lag
-        least = batches * self._batch_steps
-        if self.replay_size is not None and self.replay_size < least:
+    def _adapts_where_it_can(self) -> "PpoSettings":
+        if self.learner == "worker" and self.learning_rate_schedule == "kl":
             raise ValueError(
-                f"replay_size must be at least {batches} batches, two and those of max_policy_lag, "
-                f"{least} steps, is {self.replay_size}"
+                "learning_rate_schedule: kl needs learner: process: with learner: worker the "
+                "parameter server has the learning rate, which workers do not move"
             )
         return self
 
@@ -181,11 +157,6 @@ class PpoSettings(PolicySettings, FilterSettings):
                 f"{self.max_global_step:,.0f}: it learns fewer than ten times"
             )
         yield from self._doubts_of_ranges()
-        if self.replay_size is not None and self._environments < FEW_ENVIRONMENTS:
-            yield (
-                f"replay_size: {self.replay_size:,} steps hold the rollouts of "
-                f"{self._environments} environments that play at once: those of more are dropped"
-            )
         if self.kl_stop is not None and self.kl_stop < self.kl_target and self._follows_target:
             yield (
                 f"kl_stop: {self.kl_stop:g} lies below kl_target, {self.kl_target:g}: batches are "
@@ -223,19 +194,9 @@ class PpoSettings(PolicySettings, FilterSettings):
         return replace(whole, until=inf, until_key="learning_rate_schedule")
 
     @property
-    def steps_stored(self) -> int:
-        """Steps that are stored, the default filled in."""
-        return self.replay_size or (BATCHES_STORED + self.max_policy_lag) * self._batch_steps
-
-    @property
-    def _environments(self) -> int:
-        """How many environments have a place beside the batches that wait, a rollout each."""
-        waiting = (self.max_policy_lag + 1) * self.batch_steps
-        return (self.steps_stored - waiting) // (self.episode_len + self.burn_in + 1)
-
-    @property
-    def _batch_steps(self) -> int:
-        return self.rollouts_per_batch * (self.episode_len + self.burn_in)
+    def rollouts_of_batch(self) -> int:
+        """Rollouts that are learnt from together."""
+        return self.rollouts_per_batch
 
 
 class DiscretePpo(PpoSettings, DiscreteSettings):

@@ -2,21 +2,18 @@
 
 ``settings``    the YAML's ``algorithm:`` section, typed
 ``config``      the same as the servers want it, with networks and the distribution of actions
-``losses_tf``   what is minimised
-``update_tf``   one update of all that is learnt
-``builder``     wires these and the parts of ``relaax.learning.off_policy``
+``method_tf``   the method: targets, losses and the order of updates
+``builder``     wires these and the parts of ``relaax.learning``
 """
 
-from relaax.learning.off_policy import ParameterServer, prepare_to_fork, replay_spec
+from relaax.assembly import Assembly, prepare_to_fork
 
-from .builder import make_batch_agent, make_learner
+from .builder import SacBuilder as Builder
 from .config import Config
 
+ParameterServer, _, make_batch_agent, make_learner, replay_spec = Assembly(Builder)
+
 __all__ = [
-    "Config",
-    "ParameterServer",
-    "make_batch_agent",
-    "make_learner",
-    "prepare_to_fork",
-    "replay_spec",
-]
+    "Builder", "Config", "ParameterServer", "make_batch_agent", "make_learner", "prepare_to_fork",
+    "replay_spec"
+]  # fmt: skip

@@ -1,47 +1,39 @@
 """Wires SAC: the one place that reads the configuration, and hands values to parts."""
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from relaax.algorithm_base import BridgeBase, ExperienceSink, LearnerBase
-from relaax.learning.actor import Actor
-from relaax.learning.off_policy import learner_of, make_actor, prepare_to_fork
+from relaax.assembly import OffPolicyBuilder
+from relaax.learning.off_policy import Update
 from relaax.learning.off_policy.critics import CRITICS
-from relaax.replay.step_batch import StepBatch
+from relaax.learning.off_policy.settings import FloatArray
 
 from .config import Config
 
 
-def make_batch_agent(
-    config: Config,
-    parameter_server: BridgeBase,
-    seed: int,
-    learns_in_background: bool,
-    experience: ExperienceSink[StepBatch],
-) -> Actor[StepBatch]:
-    """Return the agent of many environments, which delivers steps to ``experience``."""
-    return make_actor(config, parameter_server, seed, experience)
+class SacBuilder(OffPolicyBuilder[Config]):
+    """Soft actor-critic."""
 
+    def update(self, variables: Callable[..., Any]) -> Update:
+        """See OffPolicyBuilder."""
+        from relaax.learning.distributions.graph_tf import graph_of
 
-def make_learner(config: Config, seed: int | None) -> LearnerBase:
-    """Return the learner."""
-    prepare_to_fork()
-    from relaax.learning.distributions.graph_tf import graph_of
-    from relaax.learning.off_policy.variables_tf import Variables
-    from relaax.learning.tensorflow_runtime_tf import configure_tensorflow
+        from .method_tf import TARGETS, SoftActorCritic
 
-    from .update_tf import TARGETS, SacUpdate
+        config = self.config
+        graph: Any = graph_of(config.actions)
+        return SoftActorCritic(
+            config.network,
+            config.critic,
+            graph,
+            variables({TARGETS: CRITICS}),
+            config.settings.target_rate,
+            config.target_entropy,
+        )
 
-    settings = config.settings
-    configure_tensorflow(settings.gpu, has_the_machine=True, splits_operations=True)
-    random = np.random.default_rng(None if seed is None else [seed, 2])
-    graph: Any = graph_of(config.actions)
-    variables = Variables(config.initial(seed), {TARGETS: CRITICS}, config.learning_rates)
-    update = SacUpdate(
-        config.network, config.critic, graph, variables, settings.target_rate, config.target_entropy
-    )
-    numbers = config.actions.gaussian.actions
-    return learner_of(
-        config, update, lambda count: random.standard_normal((2, count, numbers), np.float32)
-    )
+    def noise(self, random: np.random.Generator, count: int) -> FloatArray:
+        """Return what actions are drawn with: those now, and the next ones."""
+        numbers = self.config.actions.gaussian.actions
+        return random.standard_normal((2, count, numbers), np.float32)

@@ -9,7 +9,8 @@ heavy, so that all workers share it.
 
 ``agent_base``             the algorithm's logic for one environment
 ``batch_agent_base``       the same for many at once, learning or evaluating
-``learner_base``           what learns from batches of experience, in a process of its own
+``builder``                makes the parts of an algorithm, for the library's assembly
+``learner``                learns from batches, in a worker or in a process of its own
 ``parameter_server_base``  the owner of the global parameters
 ``bridge_base``            the transport between them
 ``roles``                  what one part asks of another, one small role each
@@ -26,9 +27,10 @@ from relaax.algorithm_base.bridge_base import (
     RefusesCalls,
     RunningParameterServer,
 )
+from relaax.algorithm_base.builder import Builder
 from relaax.algorithm_base.checkpoint import Checkpoint, NullSaver, Saver, require_same_fingerprint
 from relaax.algorithm_base.config_base import ConfigBase, Section
-from relaax.algorithm_base.learner_base import LearnerBase, StepResult
+from relaax.algorithm_base.learner import Learner, LearnerBase, Step
 from relaax.algorithm_base.parameter_server_base import ParameterServerBase, Slice
 from relaax.algorithm_base.roles import (
     Evaluations,
@@ -55,12 +57,13 @@ from relaax.steps import Transitions
 from relaax.telemetry.metrics import Metrics, NullMetrics
 
 __all__ = [
-    "AgentBase", "BatchAgentBase", "BridgeBase", "BridgeControlBase", "Checkpoint",
+    "AgentBase", "BatchAgentBase", "BridgeBase", "BridgeControlBase", "Builder", "Checkpoint",
     "CheckpointMismatch", "ConfigBase", "EnvironmentInfo", "EvaluatedPolicy", "Evaluation",
     "Evaluations", "EvaluatorBase", "ExperienceSink", "FloatVector", "GradientSink",
-    "InvalidState", "LearnerBase", "Lineage", "Metrics", "MetricsSink", "NullMetrics", "NullSaver",
+    "InvalidState", "Learner", "LearnerBase", "Lineage", "Metrics", "MetricsSink", "NullMetrics",
+    "NullSaver",
     "ParameterServerBase", "Phase", "Publication", "PublishedInfo", "Publisher", "RefusesCalls",
-    "RunningParameterServer", "Saver", "Section", "Shard", "Slice", "StepCounter", "StepResult",
+    "RunningParameterServer", "Saver", "Section", "Shard", "Slice", "Step", "StepCounter",
     "Transitions", "Values", "VariableFeed", "VariableSink", "VariableSource", "Version", "Wanted",
     "require_same_fingerprint"
 ]  # fmt: skip

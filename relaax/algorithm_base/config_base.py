@@ -92,6 +92,13 @@ class ConfigBase:
         """Return whether anything is learnt of what environments do."""
         return True
 
+    def has_learner(self) -> bool | None:
+        """Return whether a process of its own learns; None: where the package exports a learner.
+
+        An algorithm that can do both, and exports both, says here which of them is configured.
+        """
+        return None
+
     def scales_states(self) -> bool:
         """Return whether states are brought to one size before they are learnt from."""
         return False

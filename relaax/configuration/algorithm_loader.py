@@ -78,10 +78,10 @@ class Algorithm:
         """Whether it brings an actor of its own for ``relaax-actor``."""
         return self._exports("make_actor")
 
-    @property
-    def has_learner(self) -> bool:
-        """Whether it learns in a process of its own, from experience that workers deliver."""
-        return self._exports("make_learner")
+    def has_learner(self, config: ConfigBase) -> bool:
+        """Return whether a process of its own learns, from experience that workers deliver."""
+        chosen = config.has_learner() if isinstance(config, ConfigBase) else None
+        return self._exports("make_learner") if chosen is None else chosen
 
     @property
     def BridgeControl(self) -> Callable[[], BridgeControlBase]:  # noqa: N802
@@ -104,7 +104,7 @@ class Algorithm:
         ConfigurationError if not.
         """
         if not self._exports("prepare_to_fork"):
-            _ = self.make_batch_agent if self.has_learner else self.Agent
+            _ = self.make_batch_agent if self._exports("make_learner") else self.Agent
             return
         prepare = self._export("prepare_to_fork")
         with self._naming("prepare_to_fork fails"):

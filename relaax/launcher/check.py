@@ -81,13 +81,13 @@ def check(processes: Sequence[Described], *, on_one_machine: bool = True) -> Fin
             config = make_config(algorithm, section)
             if isinstance(config, ConfigBase):
                 found.doubts.extend(f"{section.source}: {doubt}" for doubt in config.doubts())
-            if on_one_machine and algorithm.has_learner:
+            if on_one_machine and algorithm.has_learner(config):
                 found.notes.extend(_memory(algorithm, config, section, lines))
         except ConfigurationError as error:
             found.mistakes.append(str(error))
             continue
-        unheard.extend(_unheard(algorithm, lines))
-        if algorithm.has_learner and not runs_learner and _trains(lines):
+        unheard.extend(_unheard(algorithm.has_learner(config), lines))
+        if algorithm.has_learner(config) and not runs_learner and _trains(lines):
             is_known = is_read_whole and not _learn_elsewhere(lines)
             (found.mistakes if is_known else found.doubts).append(_NO_LEARNER)
     return found
@@ -170,14 +170,14 @@ def _unserved(processes: Sequence[Described], lines: Sequence[Described]) -> Ite
                 )
 
 
-def _unheard(algorithm: Algorithm, lines: Sequence[Described]) -> Iterator[str]:
+def _unheard(has_learner: bool, lines: Sequence[Described]) -> Iterator[str]:
     """Yield which process connects to an address of this machine where none listens."""
     listening: dict[str, set[int]] = {}
     for line in lines:
         if line.listens is not None:
             listening.setdefault(line.program, set()).add(line.listens.port)
     for line in lines:
-        for option, program in _told(line, algorithm):
+        for option, program in _told(line, has_learner):
             ports = listening.get(program, set())
             for address in line.addresses().get(option, ()):
                 if ports and address.host in HERE and address.port not in ports:
@@ -203,10 +203,10 @@ def _learn_elsewhere(lines: Sequence[Described]) -> bool:
     return any(place.host not in HERE for place in places)
 
 
-def _told(line: Described, algorithm: Algorithm) -> Iterator[tuple[str, str]]:
+def _told(line: Described, has_learner: bool) -> Iterator[tuple[str, str]]:
     """Yield the options of addresses that a process connects to, with the program that is there."""
     for option, program in _LISTENERS.items():
-        delivers = algorithm.has_learner and "--replay-servers" not in line.addresses()
+        delivers = has_learner and "--replay-servers" not in line.addresses()
         if option != "--learner" or delivers:
             yield option, program
 

@@ -20,10 +20,9 @@ Acting
 ``described_policy``    all that an action depends on, for what acts outside of this package
 
 Learning
-``learner``             turns rollouts into updates, before the next action
-``background_learner``  the same beside acting, on a thread
 ``on_policy``           what learns from rollouts of the newest policies
 ``off_policy``          what learns from stored transitions
+``placements``          where a learner runs: in a worker, or in a process of its own
 ``gradients_tf``        gradients of an algorithm's objective, padded and compiled
 ``losses_tf``           terms that losses are made of
 ``returns_tf``          what values and advantages should be

@@ -21,8 +21,8 @@ from relaax.learning.evaluator import EvaluationParts, Evaluator, PinnedPolicies
 from relaax.learning.executed_actions import ExecutedActions
 from relaax.learning.exploration import NoiseSource, NoNoise
 from relaax.learning.filters import ZFilter
-from relaax.learning.learner import NoLearner
 from relaax.learning.model import PolicyModel
+from relaax.learning.placements import NoLearner
 from relaax.learning.policy import Policy, PolicyHolder
 from relaax.learning.preprocessor import Preprocessor
 from relaax.learning.rollouts import Columns

@@ -71,6 +71,14 @@ MAY_IMPORT = {
         "relaax/parameters",
         "relaax/replay",
     ),
+    "relaax/assembly": (
+        *GROUND,
+        "relaax/algorithm_base",
+        "relaax/configuration",
+        "relaax/learning",
+        "relaax/parameters",
+        "relaax/replay",
+    ),
     "relaax/acting": (
         *GROUND,
         "relaax/algorithm_base",
@@ -136,6 +144,7 @@ MAY_IMPORT = {
         "relaax/telemetry/training",
     ),
     "algorithms": (
+        "relaax/assembly",
         "relaax/algorithm_base",
         "relaax/learning",
         "relaax/parameters",

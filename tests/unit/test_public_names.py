@@ -6,13 +6,17 @@ import pytest
 
 PUBLIC = {
     "relaax.algorithm_base": """
-        AgentBase BatchAgentBase BridgeBase BridgeControlBase Checkpoint CheckpointMismatch
+        AgentBase BatchAgentBase BridgeBase BridgeControlBase Builder Checkpoint CheckpointMismatch
         ConfigBase EnvironmentInfo EvaluatedPolicy Evaluation Evaluations EvaluatorBase
-        ExperienceSink FloatVector GradientSink InvalidState LearnerBase Lineage
+        ExperienceSink FloatVector GradientSink InvalidState Learner LearnerBase Lineage
         Metrics MetricsSink NullMetrics NullSaver ParameterServerBase Phase Publication
         PublishedInfo Publisher RefusesCalls RunningParameterServer Saver Section Shard Slice
-        StepCounter StepResult Transitions Values VariableFeed VariableSink VariableSource
+        Step StepCounter Transitions Values VariableFeed VariableSink VariableSource
         Version Wanted require_same_fingerprint
+    """,
+    "relaax.assembly": """
+        Assembly ExperienceParts OffPolicyBuilder OnPolicyBuilder ParameterParts PartsBuilder
+        PolicyParts WorkerParts bundled prepare_to_fork
     """,
     "relaax.acting": """
         ACTOR_MODES Acted Actor ActorMode ActorSession EVAL_DETERMINISTIC EVAL_STOCHASTIC Module

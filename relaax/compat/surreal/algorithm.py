@@ -17,7 +17,7 @@ from relaax.algorithm_base import (
     Metrics,
     ParameterServerBase,
     Saver,
-    StepResult,
+    Step,
 )
 from relaax.compat.surreal.buffers import Buffer
 from relaax.compat.surreal.config import Config
@@ -32,7 +32,7 @@ Array = npt.NDArray[Any]
 Batch: TypeAlias = Mapping[str, Array]
 
 #: What ``learn`` may say: errors [N], from which priorities are made; numbers for TensorBoard.
-Learnt: TypeAlias = Array | Mapping[str, float] | StepResult | None
+Learnt: TypeAlias = Array | Mapping[str, float] | Step | None
 
 #: The one table.
 TABLE = "experience"
@@ -60,7 +60,7 @@ class Learner(LearnerBase):
         """Learn from one batch, as ``preprocess_batch`` has made it.
 
         Return errors float [N], of which a prioritized buffer makes priorities, or numbers by name
-        for TensorBoard; a ``StepResult`` has both.
+        for TensorBoard; a ``Step`` has both.
         """
 
     @abstractmethod
@@ -95,16 +95,16 @@ class Learner(LearnerBase):
             self.prefetch_preprocess({**sample.columns, "weight": weights})
         )
 
-    def step(self, batch: Any) -> StepResult:
+    def step(self, batch: Any) -> Step:
         """See LearnerBase."""
         learnt = self.learn(batch)
-        if isinstance(learnt, StepResult):
+        if isinstance(learnt, Step):
             return learnt
         if learnt is None:
-            return StepResult()
+            return Step()
         if isinstance(learnt, Mapping):
-            return StepResult(learnt)
-        return StepResult(priorities=np.abs(np.asarray(learnt, np.float64)) + _LEAST_PRIORITY)
+            return Step(terms=learnt)
+        return Step(priorities=np.abs(np.asarray(learnt, np.float64)) + _LEAST_PRIORITY)
 
     def parameters(self) -> FloatVector:
         """See LearnerBase."""

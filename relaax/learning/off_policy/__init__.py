@@ -8,10 +8,8 @@
 ``learner_roles``  what a learner asks of an update
 ``variables_tf``  the variables that an update changes, and Adam for them
 ``update_tf``     an update of all that is learnt, as one graph
-``builder``       wires actors, replay and parameter server
 """
 
-from .builder import ParameterServer, learner_of, make_actor, prepare_to_fork, replay_spec
 from .config import OffPolicyConfig
 from .learner import OffPolicyLearner
 from .learner_roles import TransitionBatch, Update
@@ -19,6 +17,5 @@ from .settings import ContinuousSettings, OffPolicySettings
 
 __all__ = [
     "ContinuousSettings", "OffPolicyConfig", "OffPolicyLearner", "OffPolicySettings",
-    "ParameterServer", "TransitionBatch", "Update", "learner_of", "make_actor", "prepare_to_fork",
-    "replay_spec"
+    "TransitionBatch", "Update"
 ]  # fmt: skip

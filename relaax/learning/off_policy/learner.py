@@ -1,18 +1,17 @@
 """Makes an update of each batch of transitions that is drawn."""
 
-import logging
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import Any, Protocol, cast
+from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
 
-from relaax.algorithm_base import BridgeBase, FloatVector, LearnerBase, StepResult
-from relaax.errors import BridgeError
-from relaax.learning.filters import Filters, ParameterSource, scaled_states
+from relaax.algorithm_base import BridgeBase, FloatVector, LearnerBase, Step
+from relaax.learning.filters import Filters, scaled_states
 from relaax.learning.off_policy.learner_roles import TransitionBatch, Update
 from relaax.learning.off_policy.settings import PrioritySection
+from relaax.learning.placements.shared import GradientUpdate, SharedUpdate
 from relaax.learning.steps import ACTION, extras_in, observations_in, side_by_side
 from relaax.observations import Observations, mapped
 from relaax.parameters.schedule import Remembered
@@ -21,78 +20,8 @@ from relaax.replay.table import Sample
 Array = npt.NDArray[Any]
 FloatArray = npt.NDArray[np.float32]
 
-_log = logging.getLogger(__name__)
-
 #: The names that a learner's state has for its count of updates, and for statistics of states.
 UPDATES, STATISTICS = "updates", "statistics"
-
-
-class GradientUpdate(Update, Protocol):
-    """An update whose gradients may go elsewhere."""
-
-    def gradient(
-        self, batch: TransitionBatch
-    ) -> tuple[FloatVector, FloatArray, Mapping[str, float]]:
-        """Return the gradients of all that is learnt, joined [sizes], errors [B] and terms."""
-
-    def load(self, joined: FloatVector, number: int) -> None:
-        """Take all that is learnt [sizes] after the update of this number; targets follow."""
-
-    def begin(self, joined: FloatVector) -> None:
-        """Take all that is learnt [sizes] before the first update; targets are copies."""
-
-
-class SharedUpdate:
-    """Sends the gradients of each batch to the parameter server, and takes what they made.
-
-    A gradient that the parameter server does not take is lost, with a warning.
-    """
-
-    def __init__(
-        self, update: GradientUpdate, parameter_server: ParameterSource, updates: int
-    ) -> None:
-        self._update = update
-        self._parameter_server = parameter_server
-        values = parameter_server.get()
-        if values.vector is None:
-            raise RuntimeError("the first values of the parameter server came without their vector")
-        if updates:
-            update.load(values.vector, updates)
-        else:
-            update.begin(values.vector)
-        self._version = values.version
-
-    @property
-    def policy(self) -> FloatVector:
-        """What actors act with, float32 [size]."""
-        return self._update.policy
-
-    def __call__(
-        self, batch: TransitionBatch, number: int
-    ) -> tuple[FloatArray, Mapping[str, float]] | None:
-        """Make the update of this number; return errors float32 [B] and terms, None if it is lost.
-
-        A lost one does not count: targets follow others.
-        """
-        gradient, errors, terms = self._update.gradient(batch)
-        try:
-            values = self._parameter_server.apply(gradient, 0, self._version)
-        except BridgeError as error:
-            _log.warning("an update is lost: %s", error)
-            return None
-        self._version = values.version
-        if values.vector is None:
-            return None
-        self._update.load(values.vector, number)
-        return errors, terms
-
-    def state(self) -> dict[str, Array]:
-        """Return all variables by name."""
-        return self._update.state()
-
-    def restore(self, state: Mapping[str, Array]) -> None:
-        """Go on from ``state``."""
-        self._update.restore(state)
 
 
 class OffPolicyLearner(LearnerBase):
@@ -149,16 +78,17 @@ class OffPolicyLearner(LearnerBase):
             extras=extras_in(columns),
         )
 
-    def step(self, batch: TransitionBatch) -> StepResult:
+    def step(self, batch: TransitionBatch) -> Step:
         """Make one update."""
         made = self._update(self._filtered(batch), self._updates + 1)
         if made is None:
-            return StepResult({}, has_learnt=False)
+            return Step(updates=0)
         errors, terms = made
         self._updates += 1
         if self._priorities is None:
-            return StepResult(terms)
-        return StepResult(terms, errors.astype(np.float64) + self._priorities.least_priority)
+            return Step(terms=terms)
+        priorities = errors.astype(np.float64) + self._priorities.least_priority
+        return Step(priorities=priorities, terms=terms)
 
     def parameters(self) -> FloatVector:
         """Return the policy's parameters, and the statistics of filters behind them."""

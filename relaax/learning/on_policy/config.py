@@ -7,6 +7,7 @@ from typing import Any, Literal
 from pydantic import PositiveFloat, PositiveInt, field_validator, model_validator
 
 from relaax.algorithm_base import ConfigBase, FloatVector, Section
+from relaax.algorithm_base.config_base import require_effect
 from relaax.learning.action_mask import space_with_mask
 from relaax.learning.described_policy import DescribedPolicy
 from relaax.learning.filters import Filters
@@ -58,6 +59,13 @@ class ActorCriticSettings(PolicySettings):
         return self
 
     @model_validator(mode="after")
+    def _learns_where_it_says(self) -> "ActorCriticSettings":
+        if self.learner == "process":
+            keys = ("least_rollouts_per_update", "wait_for_learning", "learn")
+            require_effect(self, keys, "learner: worker")
+        return self
+
+    @model_validator(mode="after")
     def _gathers_what_fits(self) -> "ActorCriticSettings":
         least, most = self.least_rollouts_per_update, self.rollouts_per_update
         if least > most and self.wait_for_learning != "always":
@@ -98,7 +106,14 @@ class ActorCriticSettings(PolicySettings):
     @property
     def _least_rollouts(self) -> int:
         """Rollouts of an update at least: where acting waits, those that are full are enough."""
+        if self.learner == "process":
+            return self.rollouts_per_update
         return 1 if self.wait_for_learning == "always" else self.least_rollouts_per_update
+
+    @property
+    def rollouts_of_batch(self) -> int:
+        """Rollouts that a learner in a process draws together."""
+        return self.rollouts_per_update
 
     @property
     def _update_steps(self) -> int:
@@ -108,10 +123,8 @@ class ActorCriticSettings(PolicySettings):
     def _update(self) -> str:
         if self._least_rollouts == 1:
             return f"episode_len: the {self.episode_len} steps of one rollout"
-        return (
-            f"least_rollouts_per_update: {self._least_rollouts} rollouts of episode_len, "
-            f"{self.episode_len},"
-        )
+        key = "rollouts_per_update" if self.learner == "process" else "least_rollouts_per_update"
+        return f"{key}: {self._least_rollouts} rollouts of episode_len, {self.episode_len},"
 
     @field_validator("vtrace", mode="before")
     @classmethod
@@ -202,6 +215,14 @@ class PolicyConfig(ConfigBase):
         """Return whether TensorFlow sees the GPU."""
         return self.settings.gpu
 
+    def has_learner(self) -> bool:
+        """Return whether a process of its own learns, and no worker."""
+        return self.settings.learner == "process"
+
+    def rollout_steps(self) -> int:
+        """Return the length of a rollout that a worker keeps."""
+        return self.settings.episode_len if self.learns() and not self.has_learner() else 1
+
 
 class ActorCriticConfig(PolicyConfig):
     """The same for an algorithm whose workers learn."""
@@ -211,7 +232,3 @@ class ActorCriticConfig(PolicyConfig):
     def learns(self) -> bool:
         """Return whether workers learn."""
         return self.settings.learn
-
-    def rollout_steps(self) -> int:
-        """Return the length of a rollout."""
-        return self.settings.episode_len if self.settings.learn else 1

@@ -3,8 +3,16 @@
 from collections.abc import Iterator, Mapping
 from typing import Any, Literal
 
-from pydantic import Field, PositiveFloat, PositiveInt, field_validator, model_validator
+from pydantic import (
+    Field,
+    NonNegativeInt,
+    PositiveFloat,
+    PositiveInt,
+    field_validator,
+    model_validator,
+)
 
+from relaax.algorithm_base.config_base import require_effect
 from relaax.learning.action_mask import ActionMask, inputs_of
 from relaax.learning.shapes import HistoryLength, StateSize
 from relaax.observations import Shapes
@@ -13,6 +21,12 @@ from relaax.parameters.schedule import Schedule
 
 #: A state of this many dimensions is an image: height and width, perhaps channels.
 IMAGE_DIMENSIONS = (2, 3)
+
+#: What one batch is kept in memory for, so that many environments may be within a rollout.
+BATCHES_STORED = 32
+
+#: A replay_size with places for fewer environments is doubted.
+FEW_ENVIRONMENTS = 32
 
 
 class PolicySettings(OptimizerSections):
@@ -65,6 +79,18 @@ class PolicySettings(OptimizerSections):
     #: Stop moving the probability of an action once it is this fraction away from what it was
     #: when the action was chosen; None moves it freely.
     policy_clip: float | None = Field(None, gt=0, lt=1)
+    #: Where rollouts are learnt from: in workers, whose gradients move the parameters of the
+    #: parameter server, or in a process of its own, which publishes the parameters.
+    learner: Literal["worker", "process"] = "worker"
+    #: Rows of the same episode before a rollout, from which a recurrent layer finds its state.
+    burn_in: NonNegativeInt = 0
+    #: How many steps of a learner in a process acting may be ahead: so many batches are complete
+    #: beside the one that is learnt from. With 0, acting waits while a batch is learnt from.
+    max_policy_lag: NonNegativeInt = 0
+    #: Steps that are stored; None: those of 32 batches, and of those that acting may be ahead.
+    replay_size: PositiveInt | None = None
+    #: How often workers ask for newer parameters, in seconds.
+    pull_interval_s: PositiveFloat = 0.02
     #: Let TensorFlow see the GPU.
     gpu: bool = False
     #: Seed of initial parameters and of action sampling; None draws one.
@@ -79,7 +105,46 @@ class PolicySettings(OptimizerSections):
 
     def doubts(self) -> Iterator[str]:
         """Yield in sentences what is allowed, and hardly meant."""
-        yield from ()
+        if self.replay_size is not None and self._environments < FEW_ENVIRONMENTS:
+            yield (
+                f"replay_size: {self.replay_size:,} steps hold the rollouts of "
+                f"{self._environments} environments that play at once: those of more are dropped"
+            )
+
+    @model_validator(mode="after")
+    def _keeps_its_batches(self) -> "PolicySettings":
+        if self.learner == "worker":
+            keys = ("burn_in", "max_policy_lag", "replay_size", "pull_interval_s")
+            require_effect(self, keys, "learner: process")
+            return self
+        batches = 2 + self.max_policy_lag
+        least = batches * self._stored_batch_steps
+        if self.replay_size is not None and self.replay_size < least:
+            raise ValueError(
+                f"replay_size must be at least {batches} batches, two and those of max_policy_lag, "
+                f"{least} steps, is {self.replay_size}"
+            )
+        return self
+
+    @property
+    def rollouts_of_batch(self) -> int:
+        """Rollouts that are learnt from together."""
+        return 1
+
+    @property
+    def steps_stored(self) -> int:
+        """Steps that are stored, the default filled in."""
+        return self.replay_size or (BATCHES_STORED + self.max_policy_lag) * self._stored_batch_steps
+
+    @property
+    def _environments(self) -> int:
+        """How many environments have a place beside the batches that wait, a rollout each."""
+        waiting = (self.max_policy_lag + 1) * self.rollouts_of_batch * self.episode_len
+        return (self.steps_stored - waiting) // (self.episode_len + self.burn_in + 1)
+
+    @property
+    def _stored_batch_steps(self) -> int:
+        return self.rollouts_of_batch * (self.episode_len + self.burn_in)
 
     @model_validator(mode="after")
     def _anneals(self) -> "PolicySettings":

@@ -147,7 +147,7 @@ def training_monitor(
     kept = options.checkpoints_to_keep, options.keep_best
     saver = saver_of(store, *kept, options.restore, returns.earned, senders)
     standstill = Standstill(
-        evaluations, algorithm.has_learner, config.rollout_steps(), config.learns()
+        evaluations, algorithm.has_learner(config), config.rollout_steps(), config.learns()
     )
     metrics: Metrics = standstill
     if isinstance(saver, CheckpointSaver):

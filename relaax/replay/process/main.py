@@ -177,12 +177,13 @@ def _tasks(options: ReplayServerOptions, replay: Replay, metrics: ReplayMetrics)
 def _share(configuration: ReplayServerConfiguration, algorithm: Algorithm) -> ReplaySpec:
     """Return the server's replay; ConfigurationError for an algorithm without a learner."""
     section, options = configuration.algorithm, configuration.options
-    if not algorithm.has_learner:
+    config = make_config(algorithm, section)
+    if not algorithm.has_learner(config):
         raise ConfigurationError(
             f"algorithm {section.directory} has no learner: nothing is stored for it, and "
             "relaax-replay-server is not needed"
         )
-    whole = algorithm.replay_spec(make_config(algorithm, section))
+    whole = algorithm.replay_spec(config)
     return whole.share(len(options.replay_servers or (options.bind,)))
 
 

@@ -47,12 +47,13 @@ def algorithm_of(configuration: ActorConfiguration) -> tuple[Algorithm, ConfigBa
     """Return the algorithm and its typed configuration; ConfigurationError without a learner."""
     section = configuration.algorithm
     algorithm = load_algorithm(section.directory)
-    if not algorithm.has_learner:
+    config = make_config(algorithm, section)
+    if not algorithm.has_learner(config):
         raise ConfigurationError(
             f"algorithm {section.directory} has no learner: its environments connect to "
             "relaax-rlx-server"
         )
-    return algorithm, make_config(algorithm, section)
+    return algorithm, config
 
 
 def require_fit(config: ConfigBase, environment: Environment, env: str) -> AnnouncedSpaces:

@@ -255,8 +255,9 @@ class LearnerLoop:
     def _step(self, batch: _Batch) -> None:
         with self.measured.phase("learn"):
             result = self._learner.step(batch.prepared)
-        self.iteration += result.has_learnt
-        self._report_wait("" if result.has_learnt else "the batches that come teach nothing")
+        has_learnt = result.updates > 0
+        self.iteration += has_learnt
+        self._report_wait("" if has_learnt else "the batches that come teach nothing")
         self.measured.add("learner/sample time", batch.sample_s)
         self.measured.add("learner/prepare time", batch.prepare_s)
         for name, term in result.terms.items():

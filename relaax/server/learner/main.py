@@ -158,12 +158,12 @@ def _loop(
     """Wire the parts together; ``resources`` will close them, and ``operators`` see them."""
     options, section = configuration.options, configuration.algorithm
     algorithm = load_algorithm(section.directory)
-    if not algorithm.has_learner:
+    config = make_config(algorithm, section)
+    if not algorithm.has_learner(config):
         raise ConfigurationError(
             f"algorithm {section.directory} has no learner: its workers learn, and "
             "relaax-learner is not needed"
         )
-    config = make_config(algorithm, section)
     learner = make_learner(algorithm, config, section, resources)
     _require_effect(options, learner)
     restored = restore_learner(learner, config, configuration, resources)

@@ -75,7 +75,7 @@ def rlx_server(configuration: RlxServerConfiguration, listener: socket.socket) -
     operators = operator_listener(options.http_bind)
     selector, children = selectors.DefaultSelector(), Children()
     children.parents_own(selector)
-    tally = Tally(deliver=algorithm.has_learner)
+    tally = Tally(deliver=algorithm.has_learner(config))
     first_mib = first_connection_mib(options, config)
     tally.state[Cell.NEEDED] = first_mib * MIB
     seeds = seeds_of_workers(listener, options.seed)

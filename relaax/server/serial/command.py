@@ -218,7 +218,7 @@ def _wired(
         algorithm_name=section.directory.name,
     )
     make_sink: Callable[[], Any] = _no_learner
-    if algorithm.has_learner:
+    if algorithm.has_learner(config):
         sink = _learner(processes, algorithm, config, bridge, resources, operators)
         make_sink = lambda: sink  # noqa: E731 - the learner is older than the worker
 

@@ -23,7 +23,10 @@ from relaax.server.rlx_server.worker.process import run_shared_worker
 from relaax.server.rlx_server.worker.stopping import StopRequest
 
 class Algorithm:
-    knows_batches, has_learner = True, False
+    knows_batches = True
+
+    def has_learner(self, config):
+        return False
     def BridgeControl(self):
         return SimpleNamespace(parameter_server_stub=lambda address: Stub())
     def make_batch_agent(self, config, stub, seed, learns_in_background):

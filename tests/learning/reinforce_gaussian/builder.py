@@ -4,10 +4,10 @@ import numpy as np
 
 from relaax.learning.actor import Actor
 from relaax.learning.agent import SingleAgent
-from relaax.learning.background_learner import BackgroundLearner
-from relaax.learning.learner import Learner
 from relaax.learning.networks import initial_parameters
 from relaax.learning.networks.numpy_policy import NumpyPolicy
+from relaax.learning.on_policy.learner import OnPolicyLearner, WholeRollouts
+from relaax.learning.placements import InWorker, OnThread
 from relaax.learning.policy import CurrentPolicy
 from relaax.learning.preprocessor import Preprocessor
 from relaax.learning.rollouts import Columns, RolloutStore
@@ -39,11 +39,17 @@ def make_batch_agent(config, bridge, seed, learns_in_background):
     gradients = RolloutGradients(network, tensors, loss, keys.episode_len, columns)
     policy = CurrentPolicy(tensors.unpack, bridge.get())
     metrics = bridge.metrics()
-    learner = Learner(
-        gradients, policy, bridge, bridge, IntervalMetrics(metrics), gradient_norm_clipping=1.0
+    learner = OnPolicyLearner(
+        WholeRollouts(gradients, most_at_once=32),
+        policy,
+        bridge,
+        bridge,
+        IntervalMetrics(metrics),
+        gradient_norm_clipping=1.0,
     )
+    experience = InWorker(learner)
     if learns_in_background:
-        learner = BackgroundLearner(learner, policy, metrics, rollouts_per_update=32)
+        experience = OnThread(learner, policy, metrics, rollouts_per_update=32)
     return Actor(
         preprocessor=Preprocessor((keys.state_size,), history_len=1),
         policy=policy,
@@ -51,7 +57,7 @@ def make_batch_agent(config, bridge, seed, learns_in_background):
         distribution=distribution,
         columns=columns,
         rollouts=RolloutStore(keys.episode_len, columns),
-        experience=learner,
+        experience=experience,
         random=np.random.default_rng([keys.seed, seed]),
     )
 

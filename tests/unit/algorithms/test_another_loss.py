@@ -5,15 +5,16 @@ import shutil
 
 import numpy as np
 import pytest
+from actor_critic_parts import gradients_of
 from algorithms_page import another_loss
 from learning_parts import Driven, Stored
 from processes import REPOSITORY
 from rollout_samples import random_rollouts
 
 from relaax.algorithm_base import NullSaver
+from relaax.assembly import bundled
 from relaax.configuration.algorithm_loader import load_algorithm
 from relaax.learning.networks import initial_parameters
-from relaax.learning.on_policy import make_gradients
 from relaax.steps import START, Steps
 
 SECTION = {"action_size": 3, "state_size": [4], "hidden_layers": [6], "lstm": False, "seed": 7}
@@ -43,8 +44,8 @@ def test_it_is_da3cs_with_one_more_term(mine):
     rollouts = dataclasses.replace(
         rollouts, actions=np.ones(shape, config.distribution.action_dtype)
     )
-    plain = make_gradients(config).gradient(parameters, rollouts)
-    priced = make_gradients(config, mine.module.objective_of).gradient(parameters, rollouts)
+    plain = gradients_of(bundled("da3c"), config).gradient(parameters, rollouts)
+    priced = gradients_of(mine.module, config).gradient(parameters, rollouts)
     assert priced.terms["price"] > 0
     assert {**priced.terms, **plain.terms} == pytest.approx(priced.terms)
     assert not np.array_equal(priced.vector, plain.vector)

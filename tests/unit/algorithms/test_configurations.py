@@ -5,7 +5,6 @@ from processes import REPOSITORY
 
 from relaax.configuration import load_rlx_server
 from relaax.configuration.algorithm_loader import load_algorithm, make_config
-from relaax.learning.off_policy.builder import replay_spec
 
 
 @pytest.mark.parametrize("path", sorted(REPOSITORY.glob("config/*.yaml")), ids=lambda p: p.stem)
@@ -30,9 +29,9 @@ def test_a_critic_of_transitions_sees_what_the_policy_does_not():
 def test_what_an_algorithm_names_of_a_choice_is_a_column_of_its_replay():
     algorithm = load_algorithm(REPOSITORY / "algorithms" / "dqn")
     config = algorithm.Config({"state_size": [2], "action_size": 3})
-    assert replay_spec(config).schema.columns.keys() == {"observation", "action", "reward"}
+    assert algorithm.replay_spec(config).schema.columns.keys() == {"observation", "action", "reward"}
     config.extras = ("policy", "noise")
-    columns = replay_spec(config).schema.columns
+    columns = algorithm.replay_spec(config).schema.columns
     assert (columns["policy"].shape, columns["noise"].shape) == ((3,), (3,))
 
 

@@ -37,7 +37,7 @@ def agent_of(name, section, experience):
     config = algorithm.Config(section)
     bridge = algorithm.ParameterServer(config, NullSaver(), NullMetrics()).bridge()
     values = (config, bridge, 1, False)
-    if algorithm.has_learner:
+    if algorithm.has_learner(config):
         return bridge, algorithm.make_batch_agent(*values, experience=experience)
     return bridge, algorithm.make_batch_agent(*values)
 

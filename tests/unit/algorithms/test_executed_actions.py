@@ -42,7 +42,7 @@ class Playing:
         self.config = algorithm.Config(SECTIONS[name])
         self.metrics, self.kept = Stored(), Kept()
         server = algorithm.ParameterServer(self.config, NullSaver(), self.metrics)
-        more = {"experience": self.kept} if algorithm.has_learner else {}
+        more = {"experience": self.kept} if algorithm.has_learner(self.config) else {}
         agent = algorithm.make_batch_agent(self.config, server.bridge(), 1, False, **more)
         self.agent = Driven(agent)
         self.slots = self.agent.open(COUNT)

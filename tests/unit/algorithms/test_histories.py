@@ -8,8 +8,8 @@ from learning_parts import Driven, Kept
 from processes import REPOSITORY
 
 from relaax.algorithm_base import NullMetrics, NullSaver
+from relaax.assembly.off_policy import TABLE
 from relaax.configuration.algorithm_loader import load_algorithm
-from relaax.learning.off_policy.builder import TABLE
 from relaax.observations import mapped
 from relaax.replay.step_batch import StepBatch
 from relaax.steps import FINAL, START, TERMINATED, TRUNCATED, Steps

@@ -136,7 +136,7 @@ def test_targets_follow_after_as_many_updates_though_some_were_lost():
     learner = module.make_learner(config, 3)
     learner.connected(losing)
     results = [learner.step(batch("dqn", number)) for number in range(3)]
-    assert [result.has_learnt for result in results] == [True, False, True]
+    assert [result.updates > 0 for result in results] == [True, False, True]
     np.testing.assert_array_equal(learner.state()["target"], learner.parameters())
 
 

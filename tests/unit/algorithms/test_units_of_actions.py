@@ -68,7 +68,7 @@ class Played:
         self.config = self.algorithm.Config(section)
         server = self.algorithm.ParameterServer(self.config, NullSaver(), NullMetrics())
         self.bridge, kept = Recorder(server.bridge()), Kept()
-        more = {"experience": kept} if self.algorithm.has_learner else {}
+        more = {"experience": kept} if self.algorithm.has_learner(self.config) else {}
         agent = self.algorithm.make_batch_agent(self.config, self.bridge, 3, False, **more)
         with closing(agent):
             self.actions = self._acted(agent)
@@ -93,7 +93,7 @@ class Played:
 
     def _learnt(self, batches):
         """All gradients, or the state of a learner that has learnt from all that was stored."""
-        if not self.algorithm.has_learner:
+        if not self.algorithm.has_learner(self.config):
             return [gradient for gradient, *_ in self.bridge.gradients]
         spec = self.algorithm.replay_spec(self.config)
         replay = spec.make(np.random.default_rng(3), 60.0)

@@ -204,7 +204,7 @@ def agents_of(
     of_environments = first_seed(number, Purpose.ENVIRONMENTS)
     if algorithm.knows_batches:
         seed = first_seed(number, Purpose.BATCH_AGENT)
-        if algorithm.has_learner:
+        if algorithm.has_learner(config):
             agent = algorithm.make_batch_agent(
                 config, stub, seed, learns_in_background, experience=make_writer()
             )

@@ -1,6 +1,7 @@
 """DA3C with a described network, named observations and masks of actions."""
 
 import dataclasses
+import importlib
 import json
 
 import numpy as np
@@ -14,7 +15,6 @@ from relaax.learning.gradients_tf import RolloutGradients
 from relaax.learning.networks import LSTM, Dense, Head, Network, initial_parameters
 from relaax.learning.networks.parameters_tf import ParameterTensors
 from relaax.learning.networks.policy_tf import GraphPolicy
-from relaax.learning.on_policy.losses_tf import ActorCriticLoss
 from relaax.learning.rollouts import Columns
 
 VECTOR = {"action_size": 2, "state_size": [4]}
@@ -189,7 +189,7 @@ def test_a_masked_action_has_no_part_in_the_loss_and_no_gradient(da3c, changes):
 def gradient_of(da3c, network, weights, rollouts, changes):
     section = {"action_size": 3, "state_size": {"x": [4]}, "entropy_beta": 0.1, **changes}
     settings = da3c.Config(section).settings
-    objective = ActorCriticLoss(
+    objective = importlib.import_module(f"{da3c.__name__}.method_tf").ActorCritic(
         distribution=GraphCategorical(),
         discount=settings.rewards_gamma,
         trace_decay=settings.trace_decay,

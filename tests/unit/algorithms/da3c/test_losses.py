@@ -5,12 +5,12 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from actor_critic_parts import columns_of, gradients_of
 from numpy_network import NumpyNetwork
 from numpy_returns import returns_of, vtrace_of
 from rollout_samples import random_rollouts
 
 from relaax.learning.networks import initial_parameters
-from relaax.learning.on_policy import columns_of, make_gradients
 from relaax.observations import mapped
 
 VECTOR = {"action_size": 3, "state_size": [4], "hidden_layers": [6, 5], "seed": 7}
@@ -130,9 +130,9 @@ def _make_case(da3c):
         da3c.prepare_to_fork()
         from relaax.learning.networks.parameters_tf import ParameterTensors
 
-        dtype = columns_of(config).observation_dtype
+        dtype = columns_of(da3c, config).observation_dtype
         tensors = ParameterTensors(network)
-        gradients = make_gradients(config)
+        gradients = gradients_of(da3c, config)
         return SimpleNamespace(
             network=network,
             vector=vector,

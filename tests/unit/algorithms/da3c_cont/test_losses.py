@@ -4,13 +4,13 @@ import dataclasses
 
 import numpy as np
 import pytest
+from actor_critic_parts import columns_of, gradients_of
 from numpy_network import NumpyNetwork
 from numpy_returns import returns_of, vtrace_of
 from rollout_samples import random_rollouts
 from scipy.stats import norm
 
 from relaax.learning.networks import initial_parameters
-from relaax.learning.on_policy import columns_of, make_gradients
 from relaax.learning.rollouts import RolloutBatch
 
 DISCOUNT, ROWS = 0.9, 16
@@ -84,7 +84,7 @@ def test_each_term_agrees_with_scipy(continuous, sigma, correction):
         random_rollouts(config.network), actions=actions, extras={"log_probability": likelihoods}
     )
     parameters = ParameterTensors(config.network).unpack(vector)
-    found = make_gradients(config).gradient(parameters, rollout).terms
+    found = gradients_of(continuous, config).gradient(parameters, rollout).terms
     expected = terms_of(config, vector, rollout)
     assert found == pytest.approx(expected, rel=1e-4)
     assert expected["entropy"] > 0
@@ -99,17 +99,17 @@ def test_gradients_through_a_recurrent_layer_are_the_same_to_the_bit_each_time(c
     from relaax.learning.tensorflow_runtime_tf import configure_tensorflow
 
     configure_tensorflow(gpu=False, has_the_machine=False)
-    model, tensors = make_gradients(config), ParameterTensors(config.network)
+    model, tensors = gradients_of(continuous, config), ParameterTensors(config.network)
     vector = initial_parameters(config.network.manifest, "uniform", 7)
-    rollout = rollout_of(config)
+    rollout = rollout_of(continuous, config)
     found = {model.gradient(tensors.unpack(vector), rollout).vector.tobytes() for _ in range(100)}
     assert len(found) == 1
 
 
-def rollout_of(config):
+def rollout_of(continuous, config):
     """One rollout of normal numbers."""
     normal = np.random.default_rng(3).normal
-    rollout = RolloutBatch.zeros(1, ROWS, columns_of(config))
+    rollout = RolloutBatch.zeros(1, ROWS, columns_of(continuous, config))
     columns = ("observations", "actions", "rewards", "recurrent_state")
     drawn = {name: normal(size=getattr(rollout, name).shape).astype(np.float32) for name in columns}
     ones = np.ones_like(rollout.valid)

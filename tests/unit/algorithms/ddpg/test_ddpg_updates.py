@@ -25,7 +25,7 @@ TD3 = {**DDPG, "twin": True}
 
 @pytest.fixture(name="losses", scope="module")
 def _losses(ddpg_module):
-    return ddpg_module("losses_tf")
+    return ddpg_module("method_tf")
 
 
 class TestLosses:

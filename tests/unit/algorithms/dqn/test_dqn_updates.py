@@ -22,7 +22,7 @@ ATOMS = {"atoms": 5, "low": -2.0, "high": 2.0}
 
 @pytest.fixture(name="losses", scope="module")
 def _losses(dqn_module):
-    return dqn_module("losses_tf")
+    return dqn_module("method_tf")
 
 
 class TestLosses:

@@ -63,7 +63,7 @@ def test_returns_are_those_of_the_parameters_before_the_passes(play):
     played = play(rewards_gamma=0.9, trace_decay=0.8, filter_states=False)
     rollouts = played.play()
     graphs, parameters = played.graphs, played.parameters()
-    experience = graphs.experience(parameters, rollouts)
+    experience = graphs.begin(parameters, rollouts)
     values = graphs.evaluated(parameters, rollouts)[0]
     returns = np.stack(
         [
@@ -91,14 +91,14 @@ def test_the_gradient_is_that_of_the_loss(play, keys):
     """By central differences of the loss in numpy, after some steps have moved the policy."""
     played = play(**keys, entropy_beta=0.1, passes=3, filter_states=False)
     graphs, batch = played.graphs, with_others(played.play())
-    experience = graphs.experience(played.parameters(), batch)
+    experience = graphs.begin(played.parameters(), batch)
     assert 0 < experience.on_policy.mean() < 1
     played.learner.step(batch)
     knobs = replace(played.knobs(), penalty=3.0)
     minibatch = experience.chosen(np.arange(graphs.sequences - 3), graphs.sequences)
     vector = played.learner.parameters().astype(np.float64)
     loss = NumpyLoss(played.config, minibatch, knobs)
-    found = graphs.gradient(played.parameters(), minibatch, knobs)
+    found = played.gradient(played.parameters(), minibatch, knobs)
     slope = np.zeros_like(vector)
     for index in range(len(vector)):
         step = np.zeros_like(vector)
@@ -121,9 +121,9 @@ def test_where_another_action_was_executed_the_value_alone_learns(play):
     manifest = played.config.network.manifest
     found = []
     for on_policy in (batch.on_policy, np.zeros_like(batch.on_policy)):
-        experience = graphs.experience(parameters, replace(batch, on_policy=on_policy))
+        experience = graphs.begin(parameters, replace(batch, on_policy=on_policy))
         minibatch = experience.chosen(np.arange(graphs.sequences), graphs.sequences)
-        gradient = graphs.gradient(parameters, minibatch, played.knobs())
+        gradient = played.gradient(parameters, minibatch, played.knobs())
         found.append((manifest.unpack(gradient.vector), gradient.terms))
     (own, _), (other, terms) = found
     for name in ("policy/kernel", "policy/bias"):
@@ -204,7 +204,7 @@ def test_rollouts_of_any_age_are_learnt_from_and_how_old_they_were_is_said(play)
     batch = played.play()
     for _ in range(12):
         result = played.learner.step(batch)
-    assert result.has_learnt
+    assert result.updates
     assert result.terms["policy lag"] == 11
 
 
@@ -213,7 +213,7 @@ def test_a_batch_without_a_step_is_none_to_learn_from(play):
     batch = played.play()
     before = played.learner.parameters()
     result = played.learner.step(replace(batch, valid=np.zeros_like(batch.valid)))
-    assert not result.has_learnt
+    assert not result.updates
     np.testing.assert_array_equal(played.learner.parameters(), before)
 
 
@@ -228,12 +228,12 @@ def test_the_divergence_is_that_of_all_steps_after_the_last_update(play, kind):
     keys = {"filter_states": False, **KINDS[kind]}
     played = play(**keys, passes=1, minibatches=3, initial_learning_rate=1e-2)
     graphs, batch = played.graphs, played.play()
-    experience = graphs.experience(played.parameters(), batch)
+    experience = graphs.begin(played.parameters(), batch)
     assert graphs.divergence(played.parameters(), experience) == pytest.approx(0, abs=1e-6)
     found = played.learner.step(batch).terms["kl"]
     pieces = list(experience.pieces(graphs.sequences))
     after, knobs = played.parameters(), played.knobs()
-    kls = [graphs.gradient(after, each, knobs).terms["kl"] for each in pieces]
+    kls = [played.gradient(after, each, knobs).terms["kl"] for each in pieces]
     expected = np.average(kls, weights=[each.valid.sum() for each in pieces])
     assert len(pieces) > 1
     assert sum(each.valid.sum() for each in pieces) == experience.valid.sum()

@@ -14,6 +14,9 @@ def _loss(ppo_module):
     def loss(**keys):
         defaults = {
             "distribution": None,
+            "discount": 0.99,
+            "trace_decay": 0.95,
+            "normalizes": False,
             "entropy_beta": 0.0,
             "value_loss_weight": 1.0,
             "clips": True,
@@ -21,7 +24,7 @@ def _loss(ppo_module):
             "kl_cutoff": 250.0,
             "value_clip": None,
         }
-        return ppo_module("losses_tf").PpoLoss(**{**defaults, **keys})
+        return ppo_module("method_tf").Ppo(**{**defaults, **keys})
 
     return loss
 

@@ -25,7 +25,7 @@ ACTIONS = 2
 
 @pytest.fixture(name="losses", scope="module")
 def _losses(sac_module):
-    return sac_module("losses_tf")
+    return sac_module("method_tf")
 
 
 class TestLosses:

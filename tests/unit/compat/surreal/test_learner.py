@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from relaax.algorithm_base import StepResult
+from relaax.algorithm_base import Step
 from relaax.compat.surreal import Config, Learner
 from relaax.parameters.optimizers import Adam, AdamSettings
 from relaax.replay.table import Sample
@@ -80,7 +80,7 @@ def test_what_is_published_are_the_modules():
         (None, {}, None),
         ({"loss": 2.0}, {"loss": 2.0}, None),
         (np.array([1.0, -2.0, 0.0]), {}, [1 + 1e-6, 2 + 1e-6, 1e-6]),
-        (StepResult({"loss": 1.0}, np.ones(3)), {"loss": 1.0}, [1, 1, 1]),
+        (Step(1, np.ones(3), {"loss": 1.0}), {"loss": 1.0}, [1, 1, 1]),
     ],
 )
 def test_learn_may_say_nothing_numbers_errors_or_both(said, terms, priorities):

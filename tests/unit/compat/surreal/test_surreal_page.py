@@ -27,7 +27,7 @@ def test_the_folder_of_the_page_is_an_algorithm_with_its_keys(folder):
     configuration = load_actor([str(folder / "training.yaml")])
     algorithm = load_algorithm(configuration.algorithm.directory)
     config = make_config(algorithm, configuration.algorithm)
-    assert algorithm.has_learner
+    assert algorithm.has_learner(config)
     assert algorithm.has_actor
     learner = algorithm.make_learner(config, 1)
     assert learner.batch_size == 64

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from relaax.algorithm_base import Checkpoint, LearnerBase, StepResult
+from relaax.algorithm_base import Checkpoint, LearnerBase, Step
 from relaax.errors import CheckpointMismatch, LearningDiverged
 from relaax.server.learner.builder import checkpoint_of, restore_latest
 from relaax.server.learner.publishing import require_finite
@@ -18,7 +18,7 @@ class Learner(LearnerBase):
         self.arrays = {"best": np.float64([-np.inf]), "critics": np.float32([1, 2])} | arrays
 
     def step(self, batch):
-        return StepResult()
+        return Step()
 
     def parameters(self):
         return self.arrays["critics"]

@@ -5,7 +5,7 @@ import threading
 import numpy as np
 import pytest
 
-from relaax.algorithm_base import LearnerBase, PublishedInfo, StepResult
+from relaax.algorithm_base import LearnerBase, PublishedInfo, Step
 from relaax.errors import LearningDiverged, ParameterServerAway
 from relaax.replay.replay import NotReady
 from relaax.replay.table import Sample
@@ -47,7 +47,7 @@ class Learner(LearnerBase):
 
     def step(self, batch):
         self.learnt.append(batch)
-        return StepResult({"loss": 1.0}, np.full(4, float(batch)))
+        return Step(1, np.full(4, float(batch)), {"loss": 1.0})
 
     def parameters(self):
         return np.array([len(self.learnt)], np.float32)
@@ -257,7 +257,7 @@ class OnPolicy(Learner):
     def step(self, batch):
         self.learnt.append(batch)
         self.drawn.append(self.source.drawn)
-        return StepResult(has_learnt=batch % 2 == 1)
+        return Step(batch % 2)
 
 
 def on_policy(most):

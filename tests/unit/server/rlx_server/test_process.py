@@ -30,7 +30,8 @@ class Algorithm:
         self.batch_agent = batch_agent
         self.made_with = []
 
-    has_learner = False
+    def has_learner(self, config):
+        return False
 
     @property
     def knows_batches(self):

@@ -15,20 +15,34 @@ Array = npt.NDArray[Any]
 
 
 @dataclass(frozen=True)
-class StepResult:
-    """What one step of a learner says."""
+class Step:
+    """What one step of a learner has brought."""
 
-    #: What is shown in TensorBoard, by name.
-    terms: Mapping[str, float] = field(default_factory=dict)
+    #: How often the parameters were changed. After 0, of a batch without a step for instance, the
+    #: step is not counted, and the parameters are published again for actors that are behind.
+    updates: int = 1
     #: New priorities of the items in the batch, float64 [N]; None where they stay as they are.
     priorities: npt.NDArray[np.float64] | None = None
-    #: Whether anything was learnt. A batch that was too old, for instance, is not counted as a
-    #: step, and what was learnt before is published again for actors that are behind.
-    has_learnt: bool = True
+    #: What is shown in TensorBoard, by name.
+    terms: Mapping[str, float] = field(default_factory=dict)
 
 
-class LearnerBase(ABC):
-    """Makes a policy out of batches of experience, in a process of its own.
+class Learner(ABC):
+    """Changes parameters by batches; it does not know where it runs.
+
+    A placement gives it batches: a worker its rollouts, the process of a learner items of tables.
+    """
+
+    @abstractmethod
+    def step(self, batch: Any) -> Step:
+        """Learn from one batch."""
+
+    def close(self) -> None:
+        """Release what the learner holds."""
+
+
+class LearnerBase(Learner):
+    """A learner in a process of its own, which draws its batches from tables.
 
     That process drives it::
 
@@ -58,10 +72,6 @@ class LearnerBase(ABC):
         """Take the way to the parameter server, once, after ``restore`` and before all steps."""
 
     @abstractmethod
-    def step(self, batch: Any) -> StepResult:
-        """Learn from one batch."""
-
-    @abstractmethod
     def parameters(self) -> FloatVector:
         """Return what actors act with, float32 [size] and finite; the caller keeps it."""
 
@@ -86,6 +96,3 @@ class LearnerBase(ABC):
     def prepare(self, sample: Any) -> Any:
         """Return the batch that ``step`` takes of a sample; other threads may call it."""
         return sample
-
-    def close(self) -> None:
-        """Release what the learner holds."""

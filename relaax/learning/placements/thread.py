@@ -6,7 +6,7 @@ from collections import deque
 from time import monotonic
 
 from relaax.algorithm_base import MetricsSink
-from relaax.learning.learner import Learner
+from relaax.learning.placements.worker import RolloutLearner
 from relaax.learning.policy import CurrentPolicy
 from relaax.learning.rollouts import RolloutBatch
 
@@ -19,7 +19,7 @@ CLOSE_DEADLINE_S = 2.0
 FULL_QUEUE_DEADLINE_S = 5.0
 
 
-class BackgroundLearner:
+class OnThread:
     """An ``ExperienceSink`` that learns on a thread of its own, from all that waits at once.
 
     When rollouts come faster than they are learnt from, ``put`` waits until less is queued than one
@@ -37,7 +37,7 @@ class BackgroundLearner:
 
     def __init__(
         self,
-        learner: Learner,
+        learner: RolloutLearner,
         policy: CurrentPolicy,
         metrics: MetricsSink,
         rollouts_per_update: int,
@@ -64,7 +64,7 @@ class BackgroundLearner:
 
     def warm_up(self) -> None:
         """Compile the updates: beside acting, that would take its time from it."""
-        self._learner.prepare(self._at_once)
+        self._learner.prepare_updates(self._at_once)
 
     def put(self, rollouts: RolloutBatch) -> None:
         """Queue ``rollouts``, and wait as said above; raise the error that ended the thread."""

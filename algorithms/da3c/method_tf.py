@@ -1,4 +1,12 @@
-"""The loss of advantage actor-critic, and its corrections for rollouts of older policies."""
+"""Distributed advantage actor-critic, and its corrections for rollouts of older policies.
+
+Mnih et al. 2016 (https://arxiv.org/abs/1602.01783), algorithm S3: each worker computes the gradient
+of ``loss`` over the rollouts that are full, and the parameter server applies it. Where the policy
+has moved on meanwhile, the targets are those of Espeholt et al. 2018 (V-trace,
+https://arxiv.org/abs/1802.01561); with a learner in a process of its own that is IMPALA.
+
+All tensors are float32 [T, K], time-major, but for the outputs of the network [T + 1, K, N].
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -10,17 +18,17 @@ from relaax.learning import losses_tf as losses
 from relaax.learning.distributions import GraphDistribution, Maskable
 from relaax.learning.gradients_tf import GraphRollouts, Terms
 from relaax.learning.networks import POLICY
-from relaax.learning.on_policy.networks import VALUE
+from relaax.learning.on_policy import VALUE
 from relaax.learning.returns_tf import VTrace, n_step_targets, normalized, vtrace_targets
 from relaax.learning.rollouts import LOG_PROBABILITY
 
 
 @dataclass(frozen=True)
-class ActorCriticLoss:
+class ActorCritic:
     """policy loss - entropy_beta * entropy + value_loss_weight * value loss.
 
-    Mnih et al. 2016 (https://arxiv.org/abs/1602.01783), section 4, with n-step returns, or with
-    the targets of V-trace. The policy loss is that of Schulman et al. 2017 with a ``policy_clip``.
+    Section 4 of the paper, with n-step returns, or with the targets of V-trace. The policy loss is
+    that of Schulman et al. 2017 with a ``policy_clip``.
 
     Steps in which another action was executed than the policy's own are in the value loss alone.
     How probable they were is not known: V-trace takes their ratio for 1, so that values are those

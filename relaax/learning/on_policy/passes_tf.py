@@ -1,15 +1,15 @@
-"""Values, advantages and gradients of a batch, as TensorFlow graphs."""
+"""Passes over the steps of a batch: values, advantages and gradients, as TensorFlow graphs."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, cast
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Protocol, cast
 
 import numpy as np
 import numpy.typing as npt
 import tensorflow as tf
 
+from relaax.algorithm_base import FloatVector
 from relaax.learning.arrays import zero_padded
-from relaax.learning.distributions import Maskable
+from relaax.learning.distributions import GraphDistribution, Maskable
 from relaax.learning.model import Gradient
 from relaax.learning.networks import POLICY, Network
 from relaax.learning.networks.compiled_tf import CompiledFunction
@@ -17,70 +17,93 @@ from relaax.learning.networks.layers_tf import ObservationTensors, unroll
 from relaax.learning.networks.manifest import Parameters
 from relaax.learning.networks.parameters_tf import ParameterTensors
 from relaax.learning.on_policy.networks import VALUE
-from relaax.learning.returns_tf import n_step_targets, normalized
+from relaax.learning.on_policy.sequences import Experience
 from relaax.learning.rollouts import LOG_PROBABILITY, RolloutBatch
 from relaax.observations import mapped
 
-from .adaptation import Knobs
-from .experience import Experience
-from .losses_tf import PpoLoss, Terms
-
 Array = npt.NDArray[Any]
 FloatArray = npt.NDArray[np.float32]
+Terms = dict[str, tf.Tensor]
 
 
-@dataclass(frozen=True)
-class Returns:
-    """How returns are estimated: Schulman et al. 2016 (https://arxiv.org/abs/1506.02438)."""
+class Surrogate(Protocol):
+    """What a method minimises over the steps of rollouts, inside a graph."""
 
-    discount: float
-    trace_decay: float
-    #: Whether the advantages of a batch get mean 0 and standard deviation 1.
-    normalizes: bool
+    @property
+    def distribution(self) -> GraphDistribution:
+        """The policy's."""
+
+    def targets(self, rollouts: RolloutBatch, values: FloatArray) -> tuple[tf.Tensor, tf.Tensor]:
+        """Return value targets and advantages [T, K] of rollouts; values: float32 [T + 1, K]."""
+
+    def loss(
+        self,
+        values: tf.Tensor,
+        policy: tf.Tensor,
+        before: tf.Tensor,
+        batch: Experience,
+        knobs: tf.Tensor,
+    ) -> tuple[tf.Tensor, Terms]:
+        """Return the mean loss of a minibatch, and means by name, ``kl`` among them.
+
+        values [T, K], and the outputs of the policy's head [T, K, N]: now, and ``before`` the first
+        pass.
+        """
 
 
-class PpoGraphs:
-    """Pure functions of parameters and steps.
+class Knobs(Protocol):
+    """Numbers that a method adapts after each batch."""
 
-    ``sequences``: how many of them are evaluated at once, and are in a minibatch. They are steps,
-    or whole rollouts for a recurrent network. ``action_mask`` names the observation that says which
-    actions are allowed.
+    def vector(self) -> FloatVector:
+        """Return the numbers that the loss is given."""
+
+    def adapt(self, kl: float) -> None:
+        """Adapt to a batch that has moved the policy by ``kl``."""
+
+    def state(self) -> Mapping[str, Array]:
+        """Return arrays for a checkpoint by name."""
+
+    def restore(self, state: Mapping[str, Array]) -> None:
+        """Go on from ``state``, which may hold more."""
+
+
+class SurrogatePasses:
+    """A ``Method`` of minibatches of steps, or of whole rollouts for a recurrent network.
+
+    ``sequences``: how many of these are evaluated at once, and are in a minibatch. ``action_mask``
+    names the observation that says which actions are allowed. No more updates are made of a batch
+    that has moved the policy by more than ``kl_stop``, at a minibatch or at the end of a pass.
     """
 
     def __init__(
         self,
         network: Network,
         tensors: ParameterTensors,
-        loss: PpoLoss,
-        returns: Returns,
+        surrogate: Surrogate,
+        knobs: Knobs,
         sequences: int,
         action_mask: str | None = None,
+        kl_stop: float | None = None,
     ) -> None:
         self._network = network
         self._tensors = tensors
-        self._loss = loss
-        self._returns = returns
+        self._surrogate = surrogate
+        self._knobs = knobs
         self.sequences = sequences
         self._mask = action_mask
+        self._kl_stop = kl_stop
+        #: Of the pass that has just ended, where it was measured.
+        self._kl: float | None = None
         is_dense = not network.has_convolutions and not network.lstm_size
         # XLA takes seconds, which pays for what is computed in each update alone.
         self._outputs_graph = CompiledFunction(self._outputs, jit_compile=False)
         self._gradient_graph = CompiledFunction(self._gradient, jit_compile=is_dense)
         self._divergence_graph = CompiledFunction(self._divergence, jit_compile=False)
 
-    def experience(self, parameters: Parameters, rollouts: RolloutBatch) -> Experience:
-        """Return the steps of rollouts, with returns and advantages by ``parameters``."""
+    def begin(self, parameters: Parameters, rollouts: RolloutBatch) -> Experience:
+        """Return the steps of rollouts, with targets and advantages by ``parameters``."""
         values, policy = self.evaluated(parameters, rollouts)
-        returns, advantages = n_step_targets(
-            rollouts.rewards,
-            rollouts.terminated,
-            rollouts.valid,
-            values,
-            self._returns.discount,
-            self._returns.trace_decay,
-        )
-        if self._returns.normalizes:
-            advantages = normalized(advantages, rollouts.on_policy)
+        targets, advantages = self._surrogate.targets(rollouts, values)
         experience = Experience(
             observations=mapped(lambda part: part[:-1], rollouts.observations),
             starts=rollouts.starts[:-1],
@@ -90,37 +113,65 @@ class PpoGraphs:
             valid=rollouts.valid,
             on_policy=rollouts.on_policy,
             advantages=advantages.numpy(),
-            returns=returns.numpy(),
+            returns=targets.numpy(),
             values=values[:-1],
             policy=policy[:-1],
         )
         return experience if self._network.lstm_size else experience.as_steps()
 
-    def gradient(self, parameters: Parameters, minibatch: Experience, knobs: Knobs) -> Gradient:
-        """Return the gradient of the loss of a minibatch, and means over its steps.
+    def minibatches(self, batch: Experience, random: np.random.Generator) -> Iterator[Experience]:
+        """Yield all sequences at random."""
+        self._kl = None
+        return batch.minibatches(self.sequences, random)
 
-        Among these are ``kl``, the KL divergence of ``parameters`` from the policy before the first
-        pass, and ``clipped``, the share of steps whose ratio lies beyond the clip. Policy loss,
-        entropy and this share are means over the steps in which the policy's own action was
-        executed; ``kl``, which keeps the policy near in every state, is one over all.
-        """
+    def gradient(self, parameters: Parameters, minibatch: Experience) -> Gradient:
+        """Return the gradient of the loss of a minibatch, and means over its steps."""
         vector, terms = self._gradient_graph(
-            parameters.tensors,
-            np.array([knobs.clip, knobs.penalty], np.float32),
-            *minibatch.columns(),
+            parameters.tensors, self._knobs.vector(), *minibatch.columns()
         )
         return Gradient(vector.numpy(), {name: float(term) for name, term in terms.items()})
 
-    def divergence(self, parameters: Parameters, experience: Experience) -> float:
+    def is_enough(self, terms: Mapping[str, float]) -> bool:
+        """See Method."""
+        return self._kl_stop is not None and terms["kl"] > self._kl_stop
+
+    def end_pass(self, parameters: Parameters, batch: Experience) -> bool:
+        """See Method."""
+        if self._kl_stop is None:
+            return False
+        self._kl = self.divergence(parameters, batch)
+        return self._kl > self._kl_stop
+
+    def finish(self, parameters: Parameters, batch: Experience) -> Mapping[str, float]:
+        """Adapt; return how far all updates together have moved the policy, among others.
+
+        The terms of a minibatch are those before its own update.
+        """
+        kl = self.divergence(parameters, batch) if self._kl is None else self._kl
+        self._knobs.adapt(kl)
+        return {"kl": kl, "explained variance": explained_variance(batch)}
+
+    def prepare(self, parameters: Parameters, most: int) -> None:
+        """Do nothing: all minibatches are of one size, and the first one is waited for."""
+
+    def state(self) -> Mapping[str, Array]:
+        """Return what was adapted."""
+        return self._knobs.state()
+
+    def restore(self, state: Mapping[str, Array]) -> None:
+        """See Method."""
+        self._knobs.restore(state)
+
+    def divergence(self, parameters: Parameters, batch: Experience) -> float:
         """Return the KL divergence of ``parameters`` from the policy before the first pass.
 
-        The mean over all steps of the experience.
+        The mean over all steps of the batch.
         """
         total = sum(
             float(self._divergence_graph(parameters.tensors, *piece.columns()))
-            for piece in experience.pieces(self.sequences)
+            for piece in batch.pieces(self.sequences)
         )
-        return total / max(float(experience.valid.sum()), 1.0)
+        return total / max(float(batch.valid.sum()), 1.0)
 
     def evaluated(
         self, parameters: Parameters, rollouts: RolloutBatch
@@ -177,7 +228,8 @@ class PpoGraphs:
             values, policy = self._outputs(
                 parts, batch.observations, batch.starts, batch.recurrent_state
             )
-            loss, terms = self._total(values, policy, batch, knobs)
+            policy, before = self._masked(policy, batch), self._masked(batch.policy, batch)
+            loss, terms = self._surrogate.loss(values, policy, before, batch, knobs)
         slopes = tape.gradient(loss, parts, unconnected_gradients=tf.UnconnectedGradients.ZERO)
         return tf.concat([tf.reshape(slope, [-1]) for slope in slopes], axis=0), terms
 
@@ -186,32 +238,7 @@ class PpoGraphs:
         batch = Experience(*columns)
         _, policy = self._outputs(parts, batch.observations, batch.starts, batch.recurrent_state)
         policy, before = self._masked(policy, batch), self._masked(batch.policy, batch)
-        return tf.reduce_sum(batch.valid * self._loss.distribution.kl(before, policy))
-
-    def _total(
-        self, values: tf.Tensor, policy: tf.Tensor, batch: Experience, knobs: tf.Tensor
-    ) -> tuple[tf.Tensor, Terms]:
-        loss, distribution, valid = self._loss, self._loss.distribution, batch.valid
-        policy, before = self._masked(policy, batch), self._masked(batch.policy, batch)
-        log_ratios = distribution.log_likelihood(policy, batch.actions) - batch.log_probabilities
-        count = tf.maximum(tf.reduce_sum(valid), 1.0)
-        own, own_count = batch.on_policy, tf.maximum(tf.reduce_sum(batch.on_policy), 1.0)
-        clip, penalty = knobs[0], knobs[1]
-        kl = tf.reduce_sum(valid * distribution.kl(before, policy)) / count
-        terms = {
-            "policy loss": loss.policy_loss(log_ratios, batch.advantages, own, clip) / own_count,
-            "value loss": loss.value_loss(values, batch.values, batch.returns, valid) / count,
-            "entropy": tf.reduce_sum(own * distribution.entropy(policy)) / own_count,
-            "kl": kl,
-            "clipped": _share(tf.abs(tf.exp(log_ratios) - 1.0) > clip, own) / own_count,
-        }
-        total = (
-            terms["policy loss"]
-            + loss.penalty(kl, penalty)
-            + loss.value_loss_weight * terms["value loss"]
-            - loss.entropy_beta * terms["entropy"]
-        )
-        return total, terms
+        return tf.reduce_sum(batch.valid * self._surrogate.distribution.kl(before, policy))
 
     def _masked(self, policy: tf.Tensor, batch: Experience) -> tf.Tensor:
         """Return the policy without masked actions; rows that are not valid allow all."""
@@ -220,8 +247,12 @@ class PpoGraphs:
         observations = cast(Mapping[str, tf.Tensor], batch.observations)
         is_no_step = tf.cast(batch.valid[..., tf.newaxis] == 0, tf.uint8)
         allowed = tf.maximum(observations[self._mask], is_no_step)
-        return cast(Maskable, self._loss.distribution).masked(policy, allowed)
+        return cast(Maskable, self._surrogate.distribution).masked(policy, allowed)
 
 
-def _share(is_so: tf.Tensor, valid: tf.Tensor) -> tf.Tensor:
-    return tf.reduce_sum(valid * tf.cast(is_so, tf.float32))
+def explained_variance(experience: Experience) -> float:
+    """Return which part of the variance of the returns the values explain: 1 at best."""
+    valid = experience.valid > 0
+    returns, values = experience.returns[valid], experience.values[valid]
+    variance = float(returns.var())
+    return 1 - float((returns - values).var()) / variance if variance else 0.0

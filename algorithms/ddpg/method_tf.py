@@ -1,4 +1,9 @@
-"""The gradients of DDPG and TD3."""
+"""DDPG, and TD3: the same with twin critics, delayed policy updates and smoothed targets.
+
+Lillicrap et al. 2016, https://arxiv.org/abs/1509.02971, algorithm 1; Fujimoto et al. 2018,
+https://arxiv.org/abs/1802.09477, algorithm 1. At each update the critics learn ``target_values``;
+at some of them the policy learns the first critic's values, and the targets of both follow.
+"""
 
 from dataclasses import dataclass
 from typing import Any
@@ -16,15 +21,13 @@ from relaax.learning.off_policy.critics_tf import values_of
 from relaax.learning.off_policy.update_tf import GraphUpdate, Slopes
 from relaax.learning.off_policy.variables_tf import Variables
 
-from .losses_tf import critic_loss, policy_loss, smoothed_places, target_values
-
 #: What follows the policy, and the critics.
 TARGET_POLICY, TARGET_CRITICS = "target_policy", "target_critics"
 
 
 @dataclass(frozen=True)
-class DdpgRates:
-    """How fast and how often what is learnt."""
+class Rates:
+    """How fast targets follow, how often the policy learns, and how targets are smoothed."""
 
     #: Part of the way that targets follow.
     target: float = 0.005
@@ -37,8 +40,36 @@ class DdpgRates:
     target_noise_clip: float = 0.5
 
 
-class DdpgUpdate(GraphUpdate):
-    """Updates the policy, the critics, and the targets of both.
+def target_values(rewards: tf.Tensor, discounts: tf.Tensor, next_values: tf.Tensor) -> tf.Tensor:
+    """Return what all critics learn, [B]: the smallest of the next values [critics, B] counts.
+
+    Fujimoto et al. 2018, equation (10). discounts: gamma to the number of steps, and 0 behind the
+    end of an episode.
+    """
+    return rewards + discounts * tf.reduce_min(next_values, axis=0)
+
+
+def smoothed_places(places: tf.Tensor, noise: tf.Tensor, sigma: float, most: float) -> tf.Tensor:
+    """Return actions [B, A] in [-1, 1] with noise that is cut to ``most``; equation (14).
+
+    noise: standard normal [B, A].
+    """
+    return tf.clip_by_value(places + tf.clip_by_value(sigma * noise, -most, most), -1.0, 1.0)
+
+
+def critic_loss(values: tf.Tensor, targets: tf.Tensor, weights: tf.Tensor) -> tf.Tensor:
+    """Return the sum over critics of mean squared errors: values [critics, B], the others [B]."""
+    errors = tf.square(values - targets[tf.newaxis])
+    return tf.reduce_mean(tf.reduce_sum(errors, axis=0) * weights)
+
+
+def policy_loss(values: tf.Tensor) -> tf.Tensor:
+    """Return minus the mean value [B] of the policy's actions; Lillicrap et al. 2016, (6)."""
+    return -tf.reduce_mean(values)
+
+
+class TwinDelayed(GraphUpdate):
+    """Updates the policy, the critics, and the targets of both; DDPG with one critic and no delay.
 
     The noise of a batch is standard normal, [B, A].
     """
@@ -50,7 +81,7 @@ class DdpgUpdate(GraphUpdate):
         critics: int,
         actions: Deterministic,
         variables: Variables,
-        rates: DdpgRates,
+        rates: Rates,
     ) -> None:
         super().__init__(variables, rates.target, rates.target_every)
         self._policy_network, self._critic_network = policy, critic

@@ -9,14 +9,13 @@ import pytest
 from learner_parts import Learning, Restarted, parameter_service, rollouts_of
 from learning_parts import wait_until
 
-from relaax.learning import background_learner
-from relaax.learning.background_learner import BackgroundLearner
+from relaax.learning.placements import OnThread, thread
 
 
 @pytest.fixture(name="background")
 def _background():
     learning = Learning()
-    learning.learner = BackgroundLearner(
+    learning.learner = OnThread(
         learning.learner, learning.policy, learning.bridge.stored, 2, drops=True
     )
     yield learning
@@ -110,15 +109,13 @@ def test_in_the_background_updates_are_prepared_and_in_the_foreground_not(backgr
     background.learner.warm_up()
     assert background.model.prepared == [2]
     foreground = Learning()
-    foreground.learner.warm_up()
+    foreground.sink.warm_up()
     assert foreground.model.prepared == []
 
 
 def waiting_learner(learning, **options):
     """Return one that acting waits for."""
-    return BackgroundLearner(
-        learning.learner, learning.policy, learning.bridge.stored, 2, **options
-    )
+    return OnThread(learning.learner, learning.policy, learning.bridge.stored, 2, **options)
 
 
 class Noting(threading.Condition):
@@ -163,7 +160,7 @@ def test_acting_waits_for_a_learner_that_does_not_keep_up_and_nothing_is_dropped
 
 
 def test_a_learner_that_takes_nothing_is_waited_for_once_until_it_goes_on(monkeypatch):
-    monkeypatch.setattr(background_learner, "FULL_QUEUE_DEADLINE_S", 0.1)
+    monkeypatch.setattr(thread, "FULL_QUEUE_DEADLINE_S", 0.1)
     learning = Learning()
     learner = waiting_learner(learning, changed=(changed := Noting()))
     learning.bridge.goes_on.clear()
@@ -182,8 +179,8 @@ def test_a_learner_that_takes_nothing_is_waited_for_once_until_it_goes_on(monkey
 
 def test_one_put_waits_for_no_longer_than_the_deadline_however_many_updates_it_makes(monkeypatch):
     """A clock that shows two seconds more at each look, and a learner that is always slow."""
-    monkeypatch.setattr(background_learner, "FULL_QUEUE_DEADLINE_S", 5.0)
-    monkeypatch.setattr(background_learner, "monotonic", partial(next, count(0, 2)))
+    monkeypatch.setattr(thread, "FULL_QUEUE_DEADLINE_S", 5.0)
+    monkeypatch.setattr(thread, "monotonic", partial(next, count(0, 2)))
     learning = Learning()
     learner = waiting_learner(learning, changed=(changed := threading.Condition()))
     learning.bridge.goes_on.clear()
@@ -201,10 +198,10 @@ def test_one_put_waits_for_no_longer_than_the_deadline_however_many_updates_it_m
 
 def test_where_acting_waits_rollouts_are_learnt_from_in_the_order_of_arrival(monkeypatch):
     """Pieces of two and of one, for updates of three: none is passed over by newer ones."""
-    monkeypatch.setattr(background_learner, "FULL_QUEUE_DEADLINE_S", 0.05)
+    monkeypatch.setattr(thread, "FULL_QUEUE_DEADLINE_S", 0.05)
     learning = Learning()
     bridge, policy = learning.bridge, learning.policy
-    learner = BackgroundLearner(learning.learner, policy, bridge.stored, 3)
+    learner = OnThread(learning.learner, policy, bridge.stored, 3)
     bridge.goes_on.clear()
     learner.put(rollouts_of())
     wait_until(lambda: learning.rollouts)  # the learner has begun
@@ -230,7 +227,7 @@ def test_an_error_of_the_learner_ends_waiting():
 
 def test_a_learner_that_closes_begins_no_other_pass(monkeypatch):
     learning = Learning(passes=50)
-    learner = BackgroundLearner(learning.learner, learning.policy, learning.bridge.stored, 2)
+    learner = OnThread(learning.learner, learning.policy, learning.bridge.stored, 2)
     learning.bridge.goes_on.clear()
     learner.put(rollouts_of())
     wait_until(lambda: learning.rollouts)

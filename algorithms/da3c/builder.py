@@ -1,0 +1,57 @@
+"""Wires DA3C: the one place that reads the configuration, and hands values to parts."""
+
+from typing import Any
+
+from relaax.assembly import OnPolicyBuilder, WorkerParts
+from relaax.learning.model import GradientModel, Objective
+from relaax.learning.on_policy import ActorCriticConfig
+from relaax.learning.on_policy.learner import WholeRollouts
+
+
+class Da3cBuilder(OnPolicyBuilder[ActorCriticConfig]):
+    """An actor-critic of rollouts, whatever its actions are."""
+
+    def objective(self) -> Objective:
+        """Return what is minimised."""
+        from relaax.learning.distributions.graph_tf import graph_of
+        from relaax.learning.returns_tf import VTrace
+
+        from .method_tf import ActorCritic
+
+        settings, vtrace = self.config.settings, self.config.settings.vtrace
+        return ActorCritic(
+            distribution=graph_of(self.config.distribution),
+            discount=settings.rewards_gamma,
+            trace_decay=settings.trace_decay,
+            entropy_beta=settings.entropy_beta,
+            value_loss_weight=settings.value_loss_weight,
+            normalize_advantages=settings.normalize_advantages,
+            policy_clip=settings.policy_clip,
+            vtrace=None if vtrace is None else VTrace(vtrace.clip_rho, vtrace.clip_c),
+            action_mask=settings.mask_name,
+        )
+
+    def gradients(self, tensors: Any) -> GradientModel:
+        """Return the gradients of the objective, with ``ParameterTensors`` of the network."""
+        from relaax.learning.gradients_tf import RolloutGradients
+
+        length = self.config.settings.episode_len
+        return RolloutGradients(self.network(), tensors, self.objective(), length, self.columns())
+
+    def method(self, tensors: Any) -> WholeRollouts:
+        """See OnPolicyBuilder."""
+        settings = self.config.settings
+        return WholeRollouts(
+            self.gradients(tensors), settings.minibatches, settings.rollouts_per_update
+        )
+
+    def worker(self) -> WorkerParts:
+        """See OnPolicyBuilder."""
+        settings = self.config.settings
+        return WorkerParts(
+            settings.episode_len,
+            least=settings.least_rollouts_per_update,
+            most=settings.rollouts_per_update,
+            waits=settings.wait_for_learning,
+            learns=settings.learn,
+        )

@@ -1,0 +1,137 @@
+"""Proximal policy optimization.
+
+Schulman et al. 2017 (https://arxiv.org/abs/1707.06347): several passes over the steps of a batch
+of rollouts, in minibatches (``relaax.learning.on_policy``), each of which is a step down ``loss``.
+A clip or a penalty keeps the policy near the one that has acted; ``adaptation`` moves these.
+
+All tensors are float32 [T, K], time-major, but for distributions' outputs [T, K, N].
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import tensorflow as tf
+
+from relaax.learning import losses_tf as losses
+from relaax.learning.distributions import GraphDistribution
+from relaax.learning.on_policy.sequences import Experience
+from relaax.learning.returns_tf import n_step_targets, normalized
+from relaax.learning.rollouts import RolloutBatch
+
+Terms = dict[str, tf.Tensor]
+FloatArray = npt.NDArray[np.float32]
+
+
+@dataclass(frozen=True)
+class Ppo:
+    """policy loss + penalty - entropy_beta * entropy + value_loss_weight * value loss, all means.
+
+    Policy loss and entropy are means over the steps in which the policy's own action was executed;
+    the KL divergence, which keeps the policy near in every state, is one over all.
+    """
+
+    distribution: GraphDistribution
+    discount: float
+    trace_decay: float
+    #: Whether the advantages of a batch get mean 0 and standard deviation 1.
+    normalizes: bool
+    entropy_beta: float
+    value_loss_weight: float
+    #: Whether the ratio of likelihoods is clipped; else a penalty keeps the policy near.
+    clips: bool
+    kl_target: float
+    kl_cutoff: float
+    value_clip: float | None
+
+    def targets(self, rollouts: RolloutBatch, values: FloatArray) -> tuple[tf.Tensor, tf.Tensor]:
+        """Return returns and advantages: Schulman et al. 2016 (https://arxiv.org/abs/1506.02438).
+
+        values: [T + 1, K], by the policy before the first pass.
+        """
+        returns, advantages = n_step_targets(
+            rollouts.rewards,
+            rollouts.terminated,
+            rollouts.valid,
+            values,
+            self.discount,
+            self.trace_decay,
+        )
+        if self.normalizes:
+            advantages = normalized(advantages, rollouts.on_policy)
+        return returns, advantages
+
+    def loss(
+        self,
+        values: tf.Tensor,
+        policy: tf.Tensor,
+        before: tf.Tensor,
+        batch: Experience,
+        knobs: tf.Tensor,
+    ) -> tuple[tf.Tensor, Terms]:
+        """Return the loss of a minibatch, and its terms: equation (9) with (7) or (8).
+
+        ``knobs``: the clip, and the weight of the penalty. ``before``: the policy before the first
+        pass. ``clipped`` is the share of steps whose ratio lies beyond the clip.
+        """
+        clip, penalty = knobs[0], knobs[1]
+        count, own_count = _number(batch.valid), _number(batch.on_policy)
+        log_ratios = self.distribution.log_likelihood(policy, batch.actions)
+        log_ratios -= batch.log_probabilities
+        kl = _sum(batch.valid, self.distribution.kl(before, policy)) / count
+        is_clipped = tf.cast(tf.abs(tf.exp(log_ratios) - 1.0) > clip, tf.float32)
+        terms = {
+            "policy loss": self.policy_loss(log_ratios, batch.advantages, batch.on_policy, clip)
+            / own_count,
+            "value loss": self.value_loss(values, batch.values, batch.returns, batch.valid) / count,
+            "entropy": _sum(batch.on_policy, self.distribution.entropy(policy)) / own_count,
+            "kl": kl,
+            "clipped": _sum(batch.on_policy, is_clipped) / own_count,
+        }
+        total = (
+            terms["policy loss"]
+            + self.penalty(kl, penalty)
+            + self.value_loss_weight * terms["value loss"]
+            - self.entropy_beta * terms["entropy"]
+        )
+        return total, terms
+
+    def policy_loss(
+        self, log_ratios: tf.Tensor, advantages: tf.Tensor, valid: tf.Tensor, clip: tf.Tensor
+    ) -> tf.Tensor:
+        """Return minus the surrogate, summed: L^CLIP, equation (7), or L^CPI, equation (6)."""
+        if self.clips:
+            return losses.clipped_policy_loss(log_ratios, advantages, valid, clip)
+        ratios = tf.exp(tf.minimum(log_ratios, losses.MOST_LOG_RATIO))
+        return -_sum(valid, ratios * tf.stop_gradient(advantages))
+
+    def penalty(self, kl: tf.Tensor, weight: tf.Tensor) -> tf.Tensor:
+        """Return the price of the mean KL divergence from the policy before: L^KLPEN, equation (8).
+
+        With the cut-off of Fan et al. 2018 ("Surreal"), a square above twice the target.
+        """
+        if self.clips:
+            return tf.zeros_like(kl)
+        excess = tf.maximum(kl - 2.0 * self.kl_target, 0.0)
+        return weight * kl + self.kl_cutoff * tf.square(excess)
+
+    def value_loss(
+        self, values: tf.Tensor, before: tf.Tensor, targets: tf.Tensor, valid: tf.Tensor
+    ) -> tf.Tensor:
+        """Return half of the squared error, summed; with a ``value_clip`` that of the worse value.
+
+        The other one has moved away from the value ``before`` by no more than the clip.
+        """
+        if self.value_clip is None:
+            return losses.value_loss(values, targets, valid)
+        moved = tf.clip_by_value(values - before, -self.value_clip, self.value_clip)
+        squares = tf.maximum(tf.square(values - targets), tf.square(before + moved - targets))
+        return _sum(valid, squares) / 2.0
+
+
+def _sum(valid: tf.Tensor, numbers: tf.Tensor) -> tf.Tensor:
+    return tf.reduce_sum(valid * numbers)
+
+
+def _number(valid: tf.Tensor) -> tf.Tensor:
+    return tf.maximum(tf.reduce_sum(valid), 1.0)

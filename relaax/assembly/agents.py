@@ -1,0 +1,161 @@
+"""Wires the actor of a worker, whatever the algorithm is."""
+
+from typing import Any
+
+import numpy as np
+
+from relaax.algorithm_base import BridgeBase, ExperienceSink
+from relaax.assembly.learning import learning_sink
+from relaax.assembly.parts import ExperienceParts, PartsBuilder, PolicyParts
+from relaax.learning.actor import Actor, Recorder
+from relaax.learning.evaluator import EvaluationParts
+from relaax.learning.executed_actions import ExecutedActions
+from relaax.learning.exploration.noise import UniformAtFirst
+from relaax.learning.filters import FilteringModel, Filters, ParameterSource
+from relaax.learning.model import PolicyModel
+from relaax.learning.placements.home import Home, WorkerHome
+from relaax.learning.policy import CurrentPolicy, PolicyUse
+from relaax.learning.preprocessor import Preprocessor
+from relaax.learning.pulling import PullingSink
+from relaax.learning.rollouts import RolloutStore
+from relaax.learning.steps import StepRecorder
+from relaax.parameters.published import PublishedSource
+from relaax.telemetry.interval_metrics import IntervalMetrics
+
+
+def prepare_to_fork() -> None:
+    """Import TensorFlow and what needs it, so that workers share it; nothing of it is started."""
+    from relaax.learning.tensorflow_runtime_tf import import_tensorflow
+
+    import_tensorflow()
+    from relaax.learning import gradients_tf, losses_tf, returns_tf  # noqa: F401
+    from relaax.learning.distributions import graph_tf  # noqa: F401
+    from relaax.learning.networks import policy_tf  # noqa: F401
+
+
+def make_actor(
+    builder: PartsBuilder,
+    parameter_server: BridgeBase,
+    seed: int,
+    learns_in_background: bool,
+    experience: ExperienceSink[Any] | None,
+) -> Actor[Any]:
+    """Return the agent of many environments.
+
+    It learns by itself, or delivers steps to ``experience``, and pulls what a learner in a process
+    of its own publishes. Where it learns it filters states before they are recorded; else they are
+    recorded as they came, and the learner gathers the statistics.
+    """
+    prepare_to_fork()
+    from relaax.learning.networks.parameters_tf import ParameterTensors
+    from relaax.learning.tensorflow_runtime_tf import configure_tensorflow
+
+    parts, recording = builder.policy(seed), builder.experience()
+    worker, filters = recording.worker, parts.filters
+    configure_tensorflow(
+        parts.gpu,
+        has_the_machine=worker is not None and learns_in_background,
+        splits_operations=worker is not None and worker.waits == "always",
+    )
+    tensors, size = ParameterTensors(parts.network, parts.gpu), parts.network.manifest.size
+    source: Any = filters.bridged(parameter_server)
+    if worker is None:
+        pulled = PublishedSource(parameter_server) if recording.is_on_policy else parameter_server
+        source = filters.sourced(pulled)
+    model = clean = _model_of(parts, recording, tensors)
+    unpack = tensors.unpack
+    if worker is None and filters.states:
+        model = FilteringModel(model, filters.states)
+    if parts.perturbed is not None:
+        noisy = parts.perturbed(unpack, model)
+        unpack, model = noisy.unpack, noisy
+    policy = CurrentPolicy(lambda values: unpack(values[:size]), source.get())
+    random = np.random.default_rng(None if parts.seed is None else [parts.seed, seed])
+    if parts.random_steps is not None:
+        model = UniformAtFirst(model, parts.random_steps, lambda: policy.global_t, random)
+    sink, rollouts = _experience(
+        builder, recording, policy, source, parameter_server, random, learns_in_background,
+        experience,
+    )  # fmt: skip
+    make_noise, metrics = parts.make_noise, parameter_server.metrics()
+    return Actor(
+        preprocessor=_preprocessor(parts, filters if worker is not None else None),
+        policy=policy,
+        model=model,
+        distribution=parts.actions,
+        columns=recording.columns,
+        rollouts=rollouts,
+        experience=sink,
+        random=random,
+        reward_scale=recording.reward_scale,
+        clip_rewards=recording.clips_rewards,
+        reward_filter=None if worker is None else filters.rewards,
+        units=parts.units,
+        executed=ExecutedActions(parts.space, parts.units, metrics),
+        exploration=None if make_noise is None else make_noise(policy, random),
+        evaluation=EvaluationParts(
+            source=parameter_server,
+            unpack=lambda values: tensors.unpack(values[:size]),
+            make_preprocessor=lambda still: _preprocessor(parts, still),
+            filters=filters,
+            model=clean,
+            make_noise=None if make_noise is None else lambda other: make_noise(policy, other),
+        ),
+        places=parts.places,
+    )
+
+
+def _model_of(parts: PolicyParts, recording: ExperienceParts, tensors: Any) -> PolicyModel:
+    from relaax.learning.distributions.graph_tf import graph_head_of
+    from relaax.learning.networks.policy_tf import policy_of
+
+    return policy_of(
+        parts.network,
+        tensors,
+        parts.actions,
+        graph_head_of(parts.actions),
+        recording.columns.extras if recording.is_recorded else (),
+        action_mask=None if parts.mask is None else parts.mask.name,
+        heads=parts.heads,
+    )
+
+
+def _preprocessor(parts: PolicyParts, filters: Filters | None) -> Preprocessor:
+    """Return what makes observations; without ``filters`` states are filtered later."""
+    return Preprocessor(
+        parts.inputs,
+        parts.history_len,
+        parts.mask,
+        {} if filters is None else filters.states,
+        parts.filters.states if filters is None else (),
+    )
+
+
+def _experience(
+    builder: PartsBuilder,
+    recording: ExperienceParts,
+    policy: CurrentPolicy,
+    source: ParameterSource,
+    parameter_server: BridgeBase,
+    random: np.random.Generator,
+    learns_in_background: bool,
+    experience: ExperienceSink[Any] | None,
+) -> tuple[ExperienceSink[Any], Recorder[Any] | None]:
+    """Return what takes steps or rollouts, and what records them, if anything is recorded."""
+    metrics, worker = parameter_server.metrics(), recording.worker
+    if worker is None:
+        if experience is None:
+            raise ValueError("this algorithm learns in a process of its own: experience is missing")
+        use, interval_s = PolicyUse(metrics), recording.pull_interval_s
+        recorder = StepRecorder(
+            recording.stored, is_on_policy=recording.is_on_policy, sink=experience
+        )
+        return PullingSink(experience, source, policy, interval_s, use), recorder
+    home = WorkerHome(
+        policy, source, parameter_server, IntervalMetrics(metrics), random.spawn(1)[0]
+    )
+    sink = learning_sink(
+        lambda: builder.learner(Home(None, home)), worker, policy, metrics, learns_in_background
+    )
+    store = RolloutStore(worker.rollout_len, recording.columns) if recording.is_recorded else None
+    return sink, store

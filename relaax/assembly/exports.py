@@ -1,0 +1,109 @@
+"""The exports of an algorithm's package, made of its builder."""
+
+from collections.abc import Callable
+from typing import Any, Generic, TypeVar
+
+from relaax.algorithm_base import (
+    AgentBase,
+    BatchAgentBase,
+    BridgeBase,
+    ConfigBase,
+    ExperienceSink,
+    LearnerBase,
+    Metrics,
+    ParameterServerBase,
+    Saver,
+)
+from relaax.assembly.agents import make_actor, prepare_to_fork
+from relaax.assembly.parts import ParameterParts, PartsBuilder
+from relaax.learning.agent import SingleAgent
+from relaax.learning.placements.home import Home
+from relaax.parameters.averaging import Averager, AveragingService
+from relaax.parameters.parameter_server import ParameterServer
+from relaax.parameters.parameter_service import ParameterService
+from relaax.parameters.parameter_store import ParameterStore
+from relaax.parameters.published import serve_published
+from relaax.replay.specs import ReplaySpec
+
+ConfigT = TypeVar("ConfigT", bound=ConfigBase)
+
+
+class Assembly(Generic[ConfigT]):
+    """Wires an algorithm of the parts that ``make_builder`` returns for a configuration.
+
+    Its attributes are the names that a package exports::
+
+        ParameterServer, Agent, make_batch_agent, make_learner, replay_spec = Assembly(Builder)
+    """
+
+    def __init__(self, make_builder: Callable[[ConfigT], PartsBuilder]) -> None:
+        self._make_builder = make_builder
+
+    def __iter__(self) -> Any:
+        """Yield the exports in the order of the example."""
+        yield from (
+            self.parameter_server, self.agent, self.make_batch_agent, self.make_learner,
+            self.replay_spec,
+        )  # fmt: skip
+
+    def parameter_server(
+        self, config: ConfigT, saver: Saver, metrics: Metrics
+    ) -> ParameterServerBase:
+        """Return the owner of the parameters: moved by gradients, or published by a learner."""
+        parts = self._make_builder(config).parameters()
+        if parts.optimizer is None:
+            return serve_published(
+                parts.initial, parts.fingerprint, parts.max_global_step, saver, metrics,
+                parts.exploration,
+            )  # fmt: skip
+        store = ParameterStore(parts.initial, parts.optimizer, parts.learning_rate)
+        return ParameterServer(
+            store=store,
+            service=_service(parts, store, metrics),
+            saver=saver,
+            fingerprint=parts.fingerprint,
+            max_global_step=parts.max_global_step,
+            learns=parts.learns,
+            has_shards=parts.averaging is None,
+            exploration=parts.exploration,
+        )
+
+    def agent(self, config: ConfigT, parameter_server: BridgeBase, seed: int = 0) -> AgentBase:
+        """Return an agent of one environment, which learns before it chooses the next action."""
+        actor = self.make_batch_agent(config, parameter_server, seed, learns_in_background=False)
+        return SingleAgent(actor, parameter_server.metrics())
+
+    def make_batch_agent(
+        self,
+        config: ConfigT,
+        parameter_server: BridgeBase,
+        seed: int,
+        learns_in_background: bool,
+        experience: ExperienceSink[Any] | None = None,
+    ) -> BatchAgentBase:
+        """Return the agent of many environments; in the background it learns beside acting.
+
+        ``experience`` takes its steps where a learner in a process of its own learns from them.
+        """
+        builder = self._make_builder(config)
+        return make_actor(builder, parameter_server, seed, learns_in_background, experience)
+
+    def make_learner(self, config: ConfigT, seed: int | None) -> LearnerBase:
+        """Return the learner of a process of its own."""
+        prepare_to_fork()
+        learner = self._make_builder(config).learner(Home(seed))
+        if not isinstance(learner, LearnerBase):
+            raise TypeError(f"{type(learner).__name__} is no LearnerBase")
+        return learner
+
+    def replay_spec(self, config: ConfigT) -> ReplaySpec:
+        """Return what is stored of a step, and how it is drawn."""
+        return self._make_builder(config).experience().spec()
+
+
+def _service(parts: ParameterParts, store: ParameterStore, metrics: Metrics) -> BridgeBase:
+    if parts.averaging is None:
+        return ParameterService(store, metrics)
+    averaging = parts.averaging
+    averager = Averager(store, averaging.count, averaging.timeout_s, averaging.filters)
+    return AveragingService(store, metrics, averager)

@@ -1,0 +1,153 @@
+"""What builders of algorithms share that learn from stored transitions."""
+
+from abc import abstractmethod
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any, Generic, TypeVar
+
+import numpy as np
+
+from relaax.algorithm_base import Builder, FloatVector, Learner
+from relaax.assembly.parts import Averaging, ExperienceParts, ParameterParts, PolicyParts
+from relaax.learning.networks import Network
+from relaax.learning.off_policy.config import POLICY_VARIABLE, OffPolicyConfig
+from relaax.learning.off_policy.learner import OffPolicyLearner
+from relaax.learning.off_policy.learner_roles import Update
+from relaax.learning.off_policy.settings import ContinuousSettings, FloatArray
+from relaax.learning.placements.home import Home
+from relaax.parameters.optimizers import Adam, AdamSettings
+from relaax.parameters.optimizers.optimizer import OptimizerOfParts, Part
+from relaax.replay.limiter import Limiter
+from relaax.replay.specs import TableSpec
+from relaax.replay.views import Transitions
+
+#: The one table.
+TABLE = "all"
+
+#: How far updates may be ahead of steps, or behind: in updates.
+ERROR_UPDATES = 16
+
+ConfigT = TypeVar("ConfigT", bound=OffPolicyConfig)
+
+
+class OffPolicyBuilder(
+    Builder[Network, PolicyParts, ExperienceParts, ParameterParts], Generic[ConfigT]
+):
+    """Derive from it, and return the ``update`` of a batch; override ``policy`` to explore."""
+
+    def __init__(self, config: ConfigT) -> None:
+        self.config = config
+
+    @abstractmethod
+    def update(self, variables: Callable[..., Any]) -> Update:
+        """Return what makes an update of a batch.
+
+        ``variables`` returns the ``Variables`` of all that is learnt: it is called with the names
+        of those that follow, and of what they follow.
+        """
+
+    def noise(self, random: np.random.Generator, count: int) -> FloatArray:
+        """Return what the update of ``count`` transitions draws with."""
+        return np.zeros(count, np.float32)
+
+    def network(self) -> Network:
+        """See Builder."""
+        return self.config.network
+
+    def policy(self, seed: int) -> PolicyParts:
+        """See Builder; continuous actions are drawn evenly up to ``first_random_steps``."""
+        config, settings = self.config, self.config.settings
+        random_steps = None
+        if isinstance(settings, ContinuousSettings):
+            random_steps = settings.first_random_steps
+        return PolicyParts(
+            network=self.network(),
+            actions=config.actions,
+            inputs=settings.inputs,
+            history_len=settings.history_len,
+            filters=config.filters(),
+            space=config.action_space(),
+            seed=settings.seed,
+            gpu=settings.gpu,
+            heads=config.heads,
+            mask=settings.mask,
+            units=config.action_units,
+            random_steps=random_steps,
+        )
+
+    def experience(self) -> ExperienceParts:
+        """See Builder."""
+        config, settings = self.config, self.config.settings
+        limiter = Limiter(min_items=settings.learning_starts)
+        if settings.updates_per_step is not None:
+            per_insert = settings.updates_per_step * settings.batch_size
+            buffer = max(ERROR_UPDATES * settings.batch_size, 2 * per_insert)
+            limiter = replace(limiter, samples_per_insert=per_insert, error_buffer=buffer)
+        view = Transitions(settings.n_step, settings.rewards_gamma, stack=settings.history_len)
+        table = TableSpec(view, "uniform", limiter)
+        if settings.prioritized is not None:
+            table = TableSpec(view, "prioritized", limiter, alpha=settings.prioritized.alpha)
+        return ExperienceParts(
+            columns=config.columns,
+            stored=config.stored_columns,
+            tables={TABLE: table},
+            capacity=settings.replay_size,
+            units=config.units(),
+            is_on_policy=False,
+            reward_scale=settings.reward_scale,
+            clips_rewards=settings.clip_rewards,
+        )
+
+    def parameters(self) -> ParameterParts:
+        """See Builder: the policy is the first of all that is learnt, statistics are the last.
+
+        With several learners the parameter server holds it all; one publishes its policy.
+        """
+        config, settings, filters = self.config, self.config.settings, self.config.filters()
+        initial, learners = config.initial(settings.seed), settings.learners
+        parts = ParameterParts(
+            initial=np.concatenate([initial[POLICY_VARIABLE], *filters.initial()]),
+            fingerprint=config.fingerprint(),
+            max_global_step=settings.max_global_step,
+            exploration=settings.exploration_by_step,
+        )
+        if learners is None:
+            return parts
+        averaging = None
+        if learners.gradients == "synchronous":
+            averaging = Averaging(learners.count, learners.timeout, filters)
+        return replace(
+            parts,
+            initial=np.concatenate([*initial.values(), *filters.initial()]),
+            optimizer=filters.optimizer(self._optimizer(initial)),
+            averaging=averaging,
+        )
+
+    def learner(self, home: Home) -> Learner:
+        """See Builder."""
+        from relaax.learning.off_policy.variables_tf import Variables
+        from relaax.learning.tensorflow_runtime_tf import configure_tensorflow
+
+        config, settings, seed = self.config, self.config.settings, home.seed
+        configure_tensorflow(settings.gpu, has_the_machine=True, splits_operations=True)
+        random = np.random.default_rng(None if seed is None else [seed, 2])
+        rates = config.learning_rates
+        return OffPolicyLearner(
+            self.update(lambda followers: Variables(config.initial(seed), followers, rates)),
+            TABLE,
+            settings.batch_size,
+            lambda count: self.noise(random, count),
+            settings.prioritized,
+            shares_gradients=settings.learners is not None,
+            history_len=settings.history_len,
+            filters=config.filters(),
+        )
+
+    def _optimizer(self, initial: dict[str, FloatVector]) -> OptimizerOfParts:
+        rates = self.config.learning_rates
+        return OptimizerOfParts(
+            {
+                name: Part(vector.size, Adam(vector.size, AdamSettings()), rates[name])
+                for name, vector in initial.items()
+            }
+        )

@@ -1,0 +1,138 @@
+"""The parts that a builder returns."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+
+from relaax.algorithm_base import Builder, FloatVector
+from relaax.learning.action_mask import ActionMask
+from relaax.learning.action_units import ActionUnits
+from relaax.learning.distributions import ActionHead
+from relaax.learning.exploration import NoiseSource
+from relaax.learning.exploration.parameter_noise import ParameterNoise
+from relaax.learning.filters import Filters
+from relaax.learning.model import PolicyModel
+from relaax.learning.networks import POLICY, Network
+from relaax.learning.networks.manifest import Parameters
+from relaax.learning.policy import CurrentPolicy
+from relaax.learning.rollouts import Columns
+from relaax.learning.steps import schema_of
+from relaax.observations import Shapes
+from relaax.parameters.optimizers import Optimizer
+from relaax.parameters.schedules import Linear, SlotPlaces
+from relaax.replay.specs import MixedSpec, ReplaySpec, TableSpec
+from relaax.spaces import Space
+
+#: Makes an actor's exploration, of its policy and a source of random numbers.
+MakeNoise: TypeAlias = Callable[[CurrentPolicy, np.random.Generator], NoiseSource]
+
+#: Makes a policy with noise on its parameters, of the function that unpacks them and of the model.
+Perturbed: TypeAlias = Callable[[Callable[[FloatVector], Parameters], PolicyModel], ParameterNoise]
+
+
+@dataclass(frozen=True)
+class PolicyParts:
+    """The parts that choose actions."""
+
+    network: Network
+    #: Makes actions of the outputs of ``heads``, joined.
+    actions: ActionHead
+    inputs: Shapes
+    history_len: int | Mapping[str, int]
+    #: New ones of each worker.
+    filters: Filters
+    space: Space
+    seed: int | None
+    gpu: bool
+    #: The network's outputs that actions are made of.
+    heads: Sequence[str] = (POLICY,)
+    mask: ActionMask | None = None
+    #: None for discrete actions.
+    units: ActionUnits | None = None
+    #: None where each action is a sample of the distribution.
+    make_noise: MakeNoise | None = None
+    perturbed: Perturbed | None = None
+    #: Actions are drawn evenly up to this global step.
+    random_steps: int | None = None
+    #: Which sizes of exploration environments have.
+    places: SlotPlaces = field(default_factory=SlotPlaces)
+
+
+@dataclass(frozen=True)
+class WorkerParts:
+    """How a worker learns from its rollouts."""
+
+    #: Steps of a rollout.
+    rollout_len: int
+    #: Rollouts of one update: so many are waited for, and at most so many are learnt from.
+    least: int = 1
+    most: int = 32
+    #: Whether acting waits for learning beside it; see docs/da3c.md.
+    waits: Literal["always", "if_behind", "never"] = "always"
+    learns: bool = True
+
+
+@dataclass(frozen=True)
+class ExperienceParts:
+    """The columns of a step, and the tables that learners draw from."""
+
+    #: The columns that the network sees.
+    columns: Columns
+    #: The columns that are stored for a learner in a process of its own.
+    stored: Columns
+    #: By name; empty where learning in a process is not possible.
+    tables: Mapping[str, TableSpec | MixedSpec]
+    #: Steps that are stored.
+    capacity: int
+    #: Units of the stored actions, for people; see ``ConfigBase.units``.
+    units: Mapping[str, Any]
+    #: Whether likelihoods of actions and the learner's versions are stored.
+    is_on_policy: bool
+    #: How workers learn; None where they deliver to a learner in a process of its own.
+    worker: WorkerParts | None = None
+    #: How often workers ask for newer parameters, in seconds.
+    pull_interval_s: float = 0.1
+    #: Applied to rewards before they are stored.
+    reward_scale: float = 1.0
+    clips_rewards: bool = False
+
+    @property
+    def is_recorded(self) -> bool:
+        """Whether anything is recorded."""
+        return self.worker is None or self.worker.learns
+
+    def spec(self) -> ReplaySpec:
+        """Return what is stored and drawn, for replay servers and their clients."""
+        schema = schema_of(self.stored, is_on_policy=self.is_on_policy)
+        return ReplaySpec(schema, self.capacity, dict(self.tables), self.units)
+
+
+@dataclass(frozen=True)
+class Averaging:
+    """An update is the mean of one gradient of each of several learners."""
+
+    count: int
+    timeout_s: float
+    filters: Filters
+
+
+@dataclass(frozen=True)
+class ParameterParts:
+    """The parameters at first, and the rule by which they change."""
+
+    #: float32 [size]: the network's; behind them the statistics of filters.
+    initial: FloatVector
+    fingerprint: Mapping[str, Any]
+    max_global_step: float
+    #: Moves them by gradients; None where a learner publishes them.
+    optimizer: Optimizer | None = None
+    learning_rate: Callable[[float], float] = lambda _: 1.0
+    averaging: Averaging | None = None
+    learns: bool = True
+    exploration: Mapping[str, Linear] = field(default_factory=dict)
+
+
+#: A builder whose parts are those of ``relaax.learning``.
+PartsBuilder: TypeAlias = Builder[Network, PolicyParts, ExperienceParts, ParameterParts]

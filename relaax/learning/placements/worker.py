@@ -1,0 +1,96 @@
+"""Learning in a worker, before the next action."""
+
+from typing import Protocol
+
+from relaax.algorithm_base import ExperienceSink, Step
+from relaax.learning.rollouts import RolloutBatch
+
+
+class RolloutLearner(Protocol):
+    """Learns from rollouts, and can be prepared and stopped."""
+
+    def step(self, batch: RolloutBatch) -> Step:
+        """Learn from rollouts."""
+
+    def learn(self, rollouts: RolloutBatch, steps_dropped: int) -> Step:
+        """Learn from rollouts; count steps, too, that nothing is learnt from."""
+
+    def prepare_updates(self, most: int) -> None:
+        """Do beforehand the work that updates of up to ``most`` rollouts would have to wait for."""
+
+    def stop(self) -> None:
+        """Begin no other minibatch."""
+
+    def close(self) -> None:
+        """Release what the learner holds."""
+
+
+class InWorker:
+    """An ``ExperienceSink`` that lets ``learner`` learn before ``put`` returns.
+
+    ``warm_up`` compiles the updates of up to ``expected`` rollouts; by default it does nothing,
+    since it would hold up a worker whose rollouts may never need that.
+    """
+
+    def __init__(self, learner: RolloutLearner, expected: int = 0) -> None:
+        self._learner = learner
+        self._expected = expected
+
+    def warm_up(self) -> None:
+        """Compile the updates that are expected: when they come, clients wait for them."""
+        if self._expected:
+            self._learner.prepare_updates(self._expected)
+
+    def put(self, rollouts: RolloutBatch) -> None:
+        """Learn from ``rollouts``."""
+        self._learner.step(rollouts)
+
+    def close(self) -> None:
+        """Close the learner."""
+        self._learner.close()
+
+
+class Gathering:
+    """An ``ExperienceSink`` that hands rollouts on when at least ``least`` of them are there.
+
+    Rollouts of other observations, floats after bytes for example, are handed on apart. Rollouts
+    that are gathered when it is closed are dropped.
+    """
+
+    def __init__(self, sink: ExperienceSink[RolloutBatch], least: int) -> None:
+        self._sink = sink
+        self._least = least
+        self._gathered: list[RolloutBatch] = []
+
+    def warm_up(self) -> None:
+        """Warm up the learner."""
+        self._sink.warm_up()
+
+    def put(self, rollouts: RolloutBatch) -> None:
+        """Keep ``rollouts``, or hand all on."""
+        if self._gathered and self._gathered[0].kind != rollouts.kind:
+            self._hand_on()
+        self._gathered.append(rollouts)
+        if sum(batch.count for batch in self._gathered) >= self._least:
+            self._hand_on()
+
+    def close(self) -> None:
+        """Close the learner."""
+        self._sink.close()
+
+    def _hand_on(self) -> None:
+        gathered, self._gathered = self._gathered, []
+        self._sink.put(RolloutBatch.concatenated(gathered))
+
+
+class NoLearner:
+    """An ``ExperienceSink`` where nothing is learnt: the parameters are served as they are."""
+
+    def warm_up(self) -> None:
+        """Do nothing."""
+
+    def put(self, rollouts: RolloutBatch) -> None:
+        """Drop the rollouts."""
+
+    def close(self) -> None:
+        """Do nothing."""
