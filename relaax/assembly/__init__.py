@@ -1,17 +1,14 @@
 """Makes a package's exports of an algorithm's builder: what all of them share is wired here, once.
 
-``exports``     the names that a package exports
+``exports``     the names that a package exports; algorithms that come with RELAAX, to build on
 ``parts``       the parts that a builder returns
-``agents``      the actor of a worker
-``learning``    its learner, if it learns
+``agents``      the actor of a worker, with its learner if it learns
 ``on_policy``   builders of algorithms that learn from rollouts of the newest policies
 ``off_policy``  builders of algorithms that learn from stored transitions
-``bundled``     an algorithm that comes with RELAAX, to build on
 """
 
 from relaax.assembly.agents import prepare_to_fork
-from relaax.assembly.bundled import bundled
-from relaax.assembly.exports import Assembly
+from relaax.assembly.exports import Assembly, bundled
 from relaax.assembly.off_policy import OffPolicyBuilder
 from relaax.assembly.on_policy import OnPolicyBuilder
 from relaax.assembly.parts import (

@@ -1,23 +1,23 @@
 """Wires the actor of a worker, whatever the algorithm is."""
 
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
-from relaax.algorithm_base import BridgeBase, ExperienceSink
-from relaax.assembly.learning import learning_sink
-from relaax.assembly.parts import ExperienceParts, PartsBuilder, PolicyParts
+from relaax.algorithm_base import BridgeBase, ExperienceSink, MetricsSink
+from relaax.assembly.parts import ExperienceParts, PartsBuilder, PolicyParts, WorkerParts
 from relaax.learning.actor import Actor, Recorder
 from relaax.learning.evaluator import EvaluationParts
 from relaax.learning.executed_actions import ExecutedActions
 from relaax.learning.exploration.noise import UniformAtFirst
 from relaax.learning.filters import FilteringModel, Filters, ParameterSource
 from relaax.learning.model import PolicyModel
-from relaax.learning.placements.home import Home, WorkerHome
+from relaax.learning.on_policy.learner import OnPolicyLearner
+from relaax.learning.placements import Gathering, Home, InWorker, NoLearner, OnThread, WorkerHome
 from relaax.learning.policy import CurrentPolicy, PolicyUse
 from relaax.learning.preprocessor import Preprocessor
 from relaax.learning.pulling import PullingSink
-from relaax.learning.rollouts import RolloutStore
+from relaax.learning.rollouts import RolloutBatch, RolloutStore
 from relaax.learning.steps import StepRecorder
 from relaax.parameters.published import PublishedSource
 from relaax.telemetry.interval_metrics import IntervalMetrics
@@ -151,11 +151,27 @@ def _experience(
             recording.stored, is_on_policy=recording.is_on_policy, sink=experience
         )
         return PullingSink(experience, source, policy, interval_s, use), recorder
+    if not worker.learns:
+        return NoLearner(), None
     home = WorkerHome(
         policy, source, parameter_server, IntervalMetrics(metrics), random.spawn(1)[0]
     )
-    sink = learning_sink(
-        lambda: builder.learner(Home(None, home)), worker, policy, metrics, learns_in_background
-    )
-    store = RolloutStore(worker.rollout_len, recording.columns) if recording.is_recorded else None
-    return sink, store
+    learner = cast(OnPolicyLearner[Any], builder.learner(Home(None, home)))
+    sink = _placed(learner, worker, metrics, learns_in_background)
+    return sink, RolloutStore(worker.rollout_len, recording.columns)
+
+
+def _placed(
+    learner: OnPolicyLearner[Any],
+    worker: WorkerParts,
+    metrics: MetricsSink,
+    learns_in_background: bool,
+) -> ExperienceSink[RolloutBatch]:
+    """Return a placement of the learner in a worker."""
+    most, least = worker.most, worker.least
+    sink: ExperienceSink[RolloutBatch]
+    if worker.waits == "always" or not learns_in_background:
+        sink = InWorker(learner, expected=max(most, least) if learns_in_background else 0)
+    else:
+        sink = OnThread(learner, learner.policy, metrics, most, drops=worker.waits == "never")
+    return Gathering(sink, least) if least > 1 else sink

@@ -1,6 +1,8 @@
 """The exports of an algorithm's package, made of its builder."""
 
 from collections.abc import Callable
+from pathlib import Path
+from types import ModuleType
 from typing import Any, Generic, TypeVar
 
 from relaax.algorithm_base import (
@@ -16,6 +18,8 @@ from relaax.algorithm_base import (
 )
 from relaax.assembly.agents import make_actor, prepare_to_fork
 from relaax.assembly.parts import ParameterParts, PartsBuilder
+from relaax.configuration.algorithm_loader import load_algorithm
+from relaax.configuration.algorithm_location import locate_algorithm
 from relaax.learning.agent import SingleAgent
 from relaax.learning.placements.home import Home
 from relaax.parameters.averaging import Averager, AveragingService
@@ -107,3 +111,11 @@ def _service(parts: ParameterParts, store: ParameterStore, metrics: Metrics) -> 
     averaging = parts.averaging
     averager = Averager(store, averaging.count, averaging.timeout_s, averaging.filters)
     return AveragingService(store, metrics, averager)
+
+
+def bundled(name: str) -> ModuleType:
+    """Return the package of the algorithm ``name``; ConfigurationError for one that is not there.
+
+    So an algorithm may have another one's builder, wherever its own folder is.
+    """
+    return load_algorithm(locate_algorithm({"name": name}, Path(__file__))).module

@@ -2,8 +2,9 @@
 
 import logging
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 
@@ -31,39 +32,46 @@ UPDATES_BEFORE_RELEASE = 5
 BatchT = TypeVar("BatchT")
 
 
-class Method(Protocol[BatchT]):
+class Method(ABC, Generic[BatchT]):
     """The part of learning from rollouts that an algorithm has for itself."""
 
+    @abstractmethod
     def begin(self, parameters: Parameters, rollouts: RolloutBatch) -> BatchT:
         """Return the batch that passes are made over: advantages, for instance, are computed."""
 
+    @abstractmethod
     def minibatches(self, batch: BatchT, random: np.random.Generator) -> Iterable[BatchT]:
         """Return the parts of a pass; each is an update of its own."""
 
+    @abstractmethod
     def gradient(self, parameters: Parameters, minibatch: BatchT) -> Gradient:
         """Return the gradient of a minibatch, and means over its steps."""
 
     def is_enough(self, terms: Mapping[str, float]) -> bool:
         """Return whether a minibatch with these ``terms`` is the last one, without its update."""
+        return False
 
     def end_pass(self, parameters: Parameters, batch: BatchT) -> bool:
         """Return whether a pass was the last one."""
+        return False
 
     def finish(self, parameters: Parameters, batch: BatchT) -> Mapping[str, float]:
         """Adapt to what all passes have led to; return numbers to be shown."""
+        return {}
 
     def prepare(self, parameters: Parameters, most: int) -> None:
         """Do beforehand the work that updates of up to ``most`` rollouts would have to wait for."""
 
     def state(self) -> Mapping[str, Any]:
         """Return arrays for a checkpoint by name."""
+        return {}
 
     def restore(self, state: Mapping[str, Any]) -> None:
         """Go on from ``state``, which may hold more."""
 
 
-class WholeRollouts:
-    """A ``Method`` that computes ``gradients`` of some of the rollouts, divided at random.
+class WholeRollouts(Method[RolloutBatch]):
+    """Computes ``gradients`` of some of the rollouts, divided at random.
 
     They are divided into ``minibatches``, as far as there are so many, and into more where one
     would have more than ``most_at_once`` rollouts.
@@ -93,28 +101,9 @@ class WholeRollouts:
         terms = {name: term / steps for name, term in gradient.terms.items()}
         return Gradient(gradient.vector, terms)
 
-    def is_enough(self, terms: Mapping[str, float]) -> bool:
-        """Return False."""
-        return False
-
-    def end_pass(self, parameters: Parameters, batch: RolloutBatch) -> bool:
-        """Return False."""
-        return False
-
-    def finish(self, parameters: Parameters, batch: RolloutBatch) -> Mapping[str, float]:
-        """Return nothing."""
-        return {}
-
     def prepare(self, parameters: Parameters, most: int) -> None:
         """See Method."""
         self._gradients.prepare(parameters, self._part_size(most))
-
-    def state(self) -> Mapping[str, Any]:
-        """Return nothing."""
-        return {}
-
-    def restore(self, state: Mapping[str, Any]) -> None:
-        """Do nothing."""
 
     def _part_size(self, count: int) -> int:
         size = -(-count // self._minibatches)

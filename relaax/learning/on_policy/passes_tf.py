@@ -16,6 +16,7 @@ from relaax.learning.networks.compiled_tf import CompiledFunction
 from relaax.learning.networks.layers_tf import ObservationTensors, unroll
 from relaax.learning.networks.manifest import Parameters
 from relaax.learning.networks.parameters_tf import ParameterTensors
+from relaax.learning.on_policy.learner import Method
 from relaax.learning.on_policy.networks import VALUE
 from relaax.learning.on_policy.sequences import Experience
 from relaax.learning.rollouts import LOG_PROBABILITY, RolloutBatch
@@ -67,8 +68,8 @@ class Knobs(Protocol):
         """Go on from ``state``, which may hold more."""
 
 
-class SurrogatePasses:
-    """A ``Method`` of minibatches of steps, or of whole rollouts for a recurrent network.
+class SurrogatePasses(Method[Experience]):
+    """Passes in minibatches of steps, or of whole rollouts for a recurrent network.
 
     ``sequences``: how many of these are evaluated at once, and are in a minibatch. ``action_mask``
     names the observation that says which actions are allowed. No more updates are made of a batch
@@ -150,9 +151,6 @@ class SurrogatePasses:
         kl = self.divergence(parameters, batch) if self._kl is None else self._kl
         self._knobs.adapt(kl)
         return {"kl": kl, "explained variance": explained_variance(batch)}
-
-    def prepare(self, parameters: Parameters, most: int) -> None:
-        """Do nothing: all minibatches are of one size, and the first one is waited for."""
 
     def state(self) -> Mapping[str, Array]:
         """Return what was adapted."""

@@ -4,9 +4,10 @@ import logging
 import threading
 from collections import deque
 from time import monotonic
+from typing import Any
 
 from relaax.algorithm_base import MetricsSink
-from relaax.learning.placements.worker import RolloutLearner
+from relaax.learning.on_policy.learner import OnPolicyLearner
 from relaax.learning.policy import CurrentPolicy
 from relaax.learning.rollouts import RolloutBatch
 
@@ -37,7 +38,7 @@ class OnThread:
 
     def __init__(
         self,
-        learner: RolloutLearner,
+        learner: OnPolicyLearner[Any],
         policy: CurrentPolicy,
         metrics: MetricsSink,
         rollouts_per_update: int,

@@ -1,28 +1,10 @@
 """Learning in a worker, before the next action."""
 
-from typing import Protocol
+from typing import Any
 
-from relaax.algorithm_base import ExperienceSink, Step
+from relaax.algorithm_base import ExperienceSink
+from relaax.learning.on_policy.learner import OnPolicyLearner
 from relaax.learning.rollouts import RolloutBatch
-
-
-class RolloutLearner(Protocol):
-    """Learns from rollouts, and can be prepared and stopped."""
-
-    def step(self, batch: RolloutBatch) -> Step:
-        """Learn from rollouts."""
-
-    def learn(self, rollouts: RolloutBatch, steps_dropped: int) -> Step:
-        """Learn from rollouts; count steps, too, that nothing is learnt from."""
-
-    def prepare_updates(self, most: int) -> None:
-        """Do beforehand the work that updates of up to ``most`` rollouts would have to wait for."""
-
-    def stop(self) -> None:
-        """Begin no other minibatch."""
-
-    def close(self) -> None:
-        """Release what the learner holds."""
 
 
 class InWorker:
@@ -32,7 +14,7 @@ class InWorker:
     since it would hold up a worker whose rollouts may never need that.
     """
 
-    def __init__(self, learner: RolloutLearner, expected: int = 0) -> None:
+    def __init__(self, learner: OnPolicyLearner[Any], expected: int = 0) -> None:
         self._learner = learner
         self._expected = expected
 
