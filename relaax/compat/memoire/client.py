@@ -1,6 +1,5 @@
 """What ``ReplayMemoryClient`` does: an actor's end (seed 001, under its names)."""
 
-import logging
 import secrets
 import threading
 from collections.abc import Sequence
@@ -10,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from relaax.compat.memoire.entry import Array, Batch, MemoryInfo, as_tuples, schema_of
-from relaax.compat.memoire.memory import TABLE, tried, waits
+from relaax.compat.memoire.memory import TABLE, tried
 from relaax.compat.memoire.proxy import target_of
 from relaax.compat.memoire.service import NOTHING, MemoireStub, message_of
 from relaax.errors import ConfigurationError, RelaaxError
@@ -30,8 +29,6 @@ LEAST_CALL_S = 0.05
 
 #: How long ``close`` waits for what is not stored yet.
 CLOSE_TIMEOUT_S = 5.0
-
-_log = logging.getLogger(__name__)
 
 
 class ReplayMemoryClient:
@@ -77,32 +74,21 @@ class ReplayMemoryClient:
         ReplayAway if it does not within ``timeout_s``, or if other clients have all slots.
         """
         stub = self._stub(self.req_endpoint)
-        reason = f"Memoire server {stub.url} did not answer within {timeout_s:g} s"
-        for left_s in waits(timeout_s, self._closed):
-            try:
-                self._info = stub.get_info(self._name, max(left_s, LEAST_CALL_S))
-                self._write()
-                return self._info
-            except (ReplayAway, NotReady) as error:
-                if str(error) != reason:
-                    _log.warning("waiting for a slot: %s", error)
-                reason = str(error)
-        raise ReplayAway(reason)
+
+        def asked(left_s: float) -> MemoryInfo:
+            return stub.get_info(self._name, max(left_s, LEAST_CALL_S))
+
+        try:
+            self._info = tried(asked, timeout_s, self._closed)
+        except NotReady as error:
+            raise ReplayAway(str(error)) from error
+        self._write(self._info)
+        return self._info
 
     @property
     def rem(self) -> MemoryInfo:
         """What the server's memory is; asks, the first time."""
         return self._info or self.get_info()
-
-    @property
-    def slot_index(self) -> int:
-        """The client's slot."""
-        return self.rem.slot_index
-
-    @property
-    def entry_size(self) -> int:
-        """Bytes of an entry, with its return."""
-        return self.rem.entry_size
 
     @property
     def template(self) -> tuple[Array, ...]:
@@ -120,15 +106,14 @@ class ReplayMemoryClient:
         Waits while 4 * ``push_length`` entries wait. ``is_term``: the episode ends with it.
         ConfigurationError, which names the field, for an entry of another kind.
         """
-        schema, arrays = self.rem.schema, [np.array(part) for part in entry]
-        if differences := schema.differences(schema_of(arrays)):
+        info, arrays = self.rem, [np.array(part) for part in entry]
+        if differences := info.schema.differences(schema_of(arrays)):
             raise ConfigurationError("; ".join(differences))
-        columns = {
-            name: array[np.newaxis] for name, array in zip(schema.columns, arrays, strict=True)
-        }
+        names = info.schema.columns
+        columns = {name: array[np.newaxis] for name, array in zip(names, arrays, strict=True)}
         flags = START * self._starts | TERMINATED * bool(is_term)
         step = StepBatch(np.zeros(1, np.int64), np.array([flags], np.uint8), columns)
-        self._write().put(step)
+        self._write(info).put(step)
         self._starts = bool(is_term)
 
     def end_episode(self) -> None:
@@ -211,11 +196,10 @@ class ReplayMemoryClient:
                 self._stubs[target] = MemoireStub(target)
             return self._stubs[target]
 
-    def _write(self) -> ReplayWriter:
+    def _write(self, info: MemoryInfo) -> ReplayWriter:
         """Return what sends entries, by which the server hears of the client, too."""
         with self._lock:
             if self._writer is None:
-                info = self.rem
                 self._writer = ReplayWriter(
                     MemoireStub(target_of(self.push_endpoint or self.req_endpoint)),
                     info.schema,

@@ -3,10 +3,11 @@
 Seed 001, "ReplayMemory", under its names.
 """
 
+import logging
 import secrets
 import threading
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from time import monotonic
 from typing import Any, TypeVar
 
@@ -32,6 +33,8 @@ from relaax.replay.writers import NoFreeSlot, Slot, Writers
 
 Result = TypeVar("Result")
 
+_log = logging.getLogger(__name__)
+
 #: The name of the only table.
 TABLE = "memory"
 
@@ -48,43 +51,35 @@ LONGEST_WAIT_S = 2.0
 PAUSE_S = 0.2
 
 
-def waits(timeout_s: float | None, closed: threading.Event) -> Iterator[float]:
-    """Yield how long each further wait may be, at least once, until ``timeout_s`` are over.
-
-    None waits for ever. MemoryClosed once ``closed`` is set.
-    """
-    deadline = np.inf if timeout_s is None else monotonic() + timeout_s
-    while True:
-        begun = monotonic()
-        yield min(max(deadline - begun, 0.0), LONGEST_WAIT_S)
-        left_s = deadline - monotonic()
-        if left_s <= 0:
-            return
-        if closed.wait(max(0.0, min(left_s, PAUSE_S) - (monotonic() - begun))):
-            raise MemoryClosed("it was closed while something waited for it")
-
-
 def tried(
     call: Callable[[float], Result | None],
     timeout_s: float | None,
     closed: threading.Event,
     lack: str = "",
 ) -> Result:
-    """Return the first result of ``call`` that is not None, which is told how long it may wait.
+    """Return the first result of ``call`` that is not None; it is told how long it may wait.
 
-    None waits for ever. NotReady after ``timeout_s``, with the reason of the last one or ``lack``,
-    also while a server is away. MemoryClosed once ``closed`` is set.
+    NotReady after ``timeout_s``, with the last reason or ``lack``, also while a server is away;
+    without a time, wait for ever. MemoryClosed once ``closed`` is set.
     """
-    for left_s in waits(timeout_s, closed):
+    deadline = np.inf if timeout_s is None else monotonic() + timeout_s
+    while True:
+        begun = monotonic()
         try:
-            if (found := call(left_s)) is not None:
+            if (found := call(min(max(deadline - begun, 0.0), LONGEST_WAIT_S))) is not None:
                 return found
         except (NotReady, ReplayAway) as error:
+            if str(error) != lack:
+                _log.info("waiting: %s", error)
             lack = str(error)
         except ValueError:  # what gRPC raises when its channel is closed
             if not closed.is_set():
                 raise
-    raise NotReady(lack)
+        left_s = deadline - monotonic()
+        if left_s <= 0:
+            raise NotReady(lack)
+        if closed.wait(max(0.0, min(left_s, PAUSE_S) - (monotonic() - begun))):
+            raise MemoryClosed("it was closed while something waited for it")
 
 
 class Clients(Writers):

@@ -3,6 +3,7 @@
 import threading
 from collections.abc import Sequence
 from enum import Enum
+from typing import TypeAlias
 
 import grpc
 
@@ -59,6 +60,10 @@ def target_of(endpoint: str) -> str:
         ) from error
 
 
+#: Answer the calls that come at a port.
+Handlers: TypeAlias = Sequence[grpc.GenericRpcHandler]
+
+
 class Proxy:
     """Proxies of one process. Each ``main`` returns when ``close`` is called."""
 
@@ -82,8 +87,7 @@ class Proxy:
 
         At most ``hwm`` calls at once.
         """
-        self._require((front_mode, Bind), (back_mode, Conn), "listens in front and calls behind")
-        self._open(front_ep, [self._forwarder(back_ep)], hwm)
+        self._open(front_ep, self._behind(front_mode, back_ep, back_mode), hwm)
         self._closed.wait()
 
     #: Entries and log messages take the same way.
@@ -101,8 +105,8 @@ class Proxy:
 
         A message is fetched once for all who wait for it.
         """
-        self._require((front_mode, Conn), (back_mode, Bind), "calls in front and listens behind")
-        self._open(back_ep, [self._forwarder(front_ep, shares=True)], hwm)
+        _require((front_mode, Conn), (back_mode, Bind), "calls in front and listens behind")
+        self._open(back_ep, self._forwarding(front_ep, shares=True), hwm)
         self._closed.wait()
 
     def close(self) -> None:
@@ -114,11 +118,16 @@ class Proxy:
             for end in [port.stop(GRACE_S) for port in self._ports.values()]:
                 end.wait(GRACE_S + CLOSE_S)
 
-    def _forwarder(self, endpoint: str, shares: bool = False) -> "Forwarder":
-        self._forwarders.append(Forwarder(target_of(endpoint), shares))
-        return self._forwarders[-1]
+    def _behind(self, front_mode: Mode, back_ep: str, back_mode: Mode) -> Handlers:
+        """Return what answers the calls that come in front."""
+        _require((front_mode, Bind), (back_mode, Conn), "listens in front and calls behind")
+        return self._forwarding(back_ep, shares=False)
 
-    def _open(self, endpoint: str, handlers: Sequence[grpc.GenericRpcHandler], hwm: int) -> None:
+    def _forwarding(self, endpoint: str, shares: bool) -> Handlers:
+        self._forwarders.append(Forwarder(target_of(endpoint), shares))
+        return self._forwarders[-1:]
+
+    def _open(self, endpoint: str, handlers: Handlers, hwm: int) -> None:
         """Answer at an endpoint, unless a port is open there already; OSError if it is taken.
 
         Further calls than ``hwm`` at once are refused, and tried again by their clients; 0 sets no
@@ -133,13 +142,13 @@ class Proxy:
                 port.start(target)
                 self._ports[target] = port
 
-    @staticmethod
-    def _require(front: tuple[Mode, Mode], back: tuple[Mode, Mode], rule: str) -> None:
-        if front[0] is not front[1] or back[0] is not back[1]:
-            raise ConfigurationError(
-                f"this proxy {rule}: its modes are {front[1].name} and {back[1].name}, not "
-                f"{front[0].name} and {back[0].name}"
-            )
+
+def _require(front: tuple[Mode, Mode], back: tuple[Mode, Mode], rule: str) -> None:
+    if front[0] is not front[1] or back[0] is not back[1]:
+        raise ConfigurationError(
+            f"this proxy {rule}: its modes are {front[1].name} and {back[1].name}, not "
+            f"{front[0].name} and {back[0].name}"
+        )
 
 
 class Forwarder(grpc.GenericRpcHandler):  # type: ignore[misc]  # grpc has no types

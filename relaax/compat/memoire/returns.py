@@ -62,10 +62,6 @@ class ReturnRule:
         powers = np.where(behind >= 0, rate ** np.maximum(behind, 0), 0.0)
         object.__setattr__(self, "_powers", powers)
 
-    def last(self, reward: FloatArray, value: FloatArray, is_term: bool) -> FloatArray:
-        """Return that of an episode's newest step [J]: its reward, or else its own value."""
-        return reward if is_term else value
-
     def before(
         self, rewards: FloatArray, next_values: FloatArray, next_return: FloatArray
     ) -> FloatArray:
@@ -116,7 +112,7 @@ def traced_back(
     places = rows.places
     end = len(places) - 1
     newest = places[end]
-    rows.returns[newest] = rule.last(rows.rewards[newest], rows.values[newest], is_term)
+    rows.returns[newest] = (rows.rewards if is_term else rows.values)[newest]
     first_new = len(places) - pushed
     while end > 0:
         begin = max(end - BLOCK, 0)

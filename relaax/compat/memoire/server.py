@@ -10,7 +10,15 @@ import numpy.typing as npt
 
 from relaax.compat.memoire.entry import LAST, Batch
 from relaax.compat.memoire.memory import LEASE_S, ReplayMemory
-from relaax.compat.memoire.proxy import HIGH_WATER_MARK, Bind, Conn, Mode, Proxy, is_inproc
+from relaax.compat.memoire.proxy import (
+    HIGH_WATER_MARK,
+    Bind,
+    Conn,
+    Handlers,
+    Mode,
+    Proxy,
+    is_inproc,
+)
 from relaax.compat.memoire.service import MemoireServicer, Topics, message_of
 from relaax.errors import ConfigurationError
 from relaax.net.payloads import Buffer
@@ -76,7 +84,7 @@ class ReplayMemoryServer(Proxy):
         # Fields of the user's own may be anything: a mask of actions has infinities.
         self._replay = ReplayServicer(self.rem.replay, finite=LAST)
         memoire = MemoireServicer(self.rem, self._topics, self._log.write)
-        self._handlers = [method_handlers(self._replay), memoire.handlers()]
+        self._handlers: Handlers = [method_handlers(self._replay), memoire.handlers()]
 
     def rep_worker_main(self, endpoint: str, mode: Mode = Bind) -> None:
         """Answer calls at ``endpoint``; with ``Conn``, those of a proxy of this server."""
@@ -85,22 +93,6 @@ class ReplayMemoryServer(Proxy):
     def pull_worker_main(self, endpoint: str, mode: Mode = Bind) -> None:
         """Take entries at ``endpoint``; with ``Conn``, those of a proxy of this server."""
         self._work_at(endpoint, mode, self.pull_hwm)
-
-    def rep_proxy_main(
-        self,
-        front_ep: str,
-        front_mode: Mode,
-        back_ep: str,
-        back_mode: Mode,
-        hwm: int = HIGH_WATER_MARK,
-    ) -> None:
-        """See Proxy; behind ``inproc://`` are the workers of this server itself."""
-        if is_inproc(back_ep):
-            self._work_at(front_ep, front_mode, hwm)
-        else:
-            super().rep_proxy_main(front_ep, front_mode, back_ep, back_mode, hwm)
-
-    pull_proxy_main = rep_proxy_main
 
     def bind(self, endpoint: str, hwm: int = HIGH_WATER_MARK) -> None:
         """Answer calls at ``endpoint`` from now on; OSError if the port is taken."""
@@ -147,6 +139,12 @@ class ReplayMemoryServer(Proxy):
         super().close()
         self._replay.forget_memory()
         self._log.close()
+
+    def _behind(self, front_mode: Mode, back_ep: str, back_mode: Mode) -> Handlers:
+        """Behind ``inproc://`` are the workers of this server itself."""
+        if is_inproc(back_ep):
+            return self._handlers
+        return super()._behind(front_mode, back_ep, back_mode)
 
     def _work_at(self, endpoint: str, mode: Mode, hwm: int) -> None:
         if mode is Conn and not is_inproc(endpoint):

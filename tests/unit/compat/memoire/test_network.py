@@ -121,8 +121,8 @@ def test_a_client_knows_its_slot_and_the_entries(network):
     first, second = network.client(endpoint), network.client(endpoint)
     info = first.get_info()
     assert (info.num_slot, info.max_step, info.uuid) == (4, 64, server.rem.uuid)
-    assert (first.slot_index, second.slot_index) == (0, 1)
-    assert first.entry_size == server.rem.entry_size == 6 + 4 * 4
+    assert (first.rem.slot_index, second.rem.slot_index) == (0, 1)
+    assert first.rem.entry_size == server.rem.entry_size == 6 + 4 * 4
     assert [part.shape for part in first.template] == [(2, 3), (), (), ()]
     assert [part.dtype for part in first.rem.view] == [np.uint8, *[np.float32] * 3]
     assert first.rem.reward_buf.shape == first.rem.value_buf.shape == first.rem.prob_buf.shape == ()
@@ -182,7 +182,7 @@ def test_a_client_that_is_connected_keeps_its_slot_though_it_sends_nothing(netwo
     server = network.enter_context(closing(ReplayMemoryServer(ENTRY, 64, 1, lease_s=1.0)))
     server.bind(endpoint)
     network.proxy("rep_proxy_main", front, Bind, endpoint, Conn)
-    assert network.client(front).slot_index == 0
+    assert network.client(front).rem.slot_index == 0
     with pytest.raises(ReplayAway, match="all 1 slots are taken"):
         network.client(endpoint).get_info(timeout_s=1.6)
 
@@ -311,7 +311,7 @@ def test_many_clients_push_beside_each_other(network):
 
     def act(client: ReplayMemoryClient) -> None:
         for number in range(300):
-            client.add_entry(entry(1000 * client.slot_index + number), number % 9 == 8)
+            client.add_entry(entry(1000 * client.rem.slot_index + number), number % 9 == 8)
         client.flush(30)
 
     threads = [threading.Thread(target=act, args=(client,)) for client in clients]
