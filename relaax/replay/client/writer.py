@@ -12,7 +12,6 @@ from time import monotonic
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from relaax.errors import ConfigurationError, RelaaxError
 from relaax.replay import replay_pb2
@@ -21,14 +20,12 @@ from relaax.replay.replay import NotReady
 from relaax.replay.schema import Schema
 from relaax.replay.specs import MOST_WAITING
 from relaax.replay.step_batch import StepBatch
-from relaax.replay.storage import FINAL, GAP, START, Flags
+from relaax.replay.storage import GAP, START, Flags
 from relaax.replay.writers import UnknownWriter
 
 _log = logging.getLogger(__name__)
 
-IntArray = npt.NDArray[np.int64]
 Types = Mapping[str, np.dtype[Any]]
-BoolArray = npt.NDArray[np.bool_]
 
 #: A message has at least so many steps, unless its first one has waited for ``LONGEST_WAIT_S``.
 STEPS_AT_ONCE = 64
@@ -110,10 +107,10 @@ class ReplayWriter:
         self._oldest_at = 0.0
         #: Since when the server does not answer; None if it does, as far as is known.
         self._away_since: float | None = None
-        #: bool [slots]: whether a step of the present episode was dropped.
-        self._skips: BoolArray = np.zeros(0, np.bool_)
-        #: int64 [slots]: the number of each environment's next step.
-        self._next: IntArray = np.zeros(0, np.int64)
+        #: Environments of which a step of the present episode was dropped.
+        self._skips: set[int] = set()
+        #: By environment: the number of its next step.
+        self._next: dict[int, int] = {}
         #: How many steps were dropped, how many of them were reported, and are in the log.
         self._dropped = self._reported = self._said = 0
         self._say_at = 0.0
@@ -172,8 +169,7 @@ class ReplayWriter:
     def interrupt(self, slot: int) -> None:
         """Note that the next steps of ``slot`` do not follow the previous ones."""
         with self._changed:
-            self._grow_skips(slot + 1)
-            self._skips[slot] = True
+            self._skips.add(slot)
 
     def put(self, steps: StepBatch) -> None:
         """Queue ``steps``; raise the error that ended the thread."""
@@ -187,7 +183,7 @@ class ReplayWriter:
             if not self._queue:
                 self._oldest_at = monotonic()
             self._queue.append(kept)
-            self._waiting += len(kept.flags)
+            self._waiting += len(kept)
             self._changed.notify_all()
 
     def flush(self, timeout_s: float) -> bool:
@@ -232,25 +228,25 @@ class ReplayWriter:
 
     def _kept(self, steps: StepBatch, has_room: bool) -> StepBatch | None:
         """Return the steps that are sent, and note which environments miss some then."""
-        self._grow_skips(int(steps.slots.max()) + 1)
-        skipped: BoolArray = self._skips[steps.slots]
-        if has_room and not skipped.any():
+        slots = steps.slots.tolist() if self._skips or not has_room else []
+        if has_room and self._skips.isdisjoint(slots):
             return steps
         if not has_room:
-            self._skips[steps.slots] = True
+            self._skips.update(slots)
             self._dropped += len(steps)
-            self._on_actions_dropped(_actions(steps.flags))
+            self._on_actions_dropped(steps.actions)
             return None
-        kept, flags = ~skipped, steps.flags.copy()
-        for slot in np.unique(steps.slots[skipped]):
+        kept, flags = ~np.isin(steps.slots, list(self._skips)), steps.flags.copy()
+        for slot in self._skips.intersection(slots):
             rows = np.flatnonzero(steps.slots == slot)
             first = self._first_kept(flags[rows])
             if first is not None:
                 kept[rows[first:]] = True
                 flags[rows[first]] |= 0 if flags[rows[first]] & START else GAP
-                self._skips[slot] = False
-        self._dropped += int(np.count_nonzero(~kept))
-        self._on_actions_dropped(_actions(steps.flags[~kept]))
+                self._skips.discard(slot)
+        dropped = steps.chosen(~kept)
+        self._dropped += len(dropped)
+        self._on_actions_dropped(dropped.actions)
         return StepBatch(steps.slots, flags, steps.columns).chosen(kept) if kept.any() else None
 
     def _first_kept(self, flags: Flags) -> int | None:
@@ -259,11 +255,6 @@ class ReplayWriter:
             return 0
         starts = np.flatnonzero(flags & START)
         return int(starts[0]) if len(starts) else None
-
-    def _grow_skips(self, count: int) -> None:
-        if count > len(self._skips):
-            more = np.zeros(count - len(self._skips), np.bool_)
-            self._skips = np.concatenate([self._skips, more])
 
     def _run(self) -> None:
         try:
@@ -296,7 +287,7 @@ class ReplayWriter:
             taken, count = [], 0
             while self._queue and count < MOST_STEPS_AT_ONCE:
                 taken.append(self._queue.popleft())
-                count += len(taken[-1].flags)
+                count += len(taken[-1])
             self._oldest_at = monotonic()
             return StepBatch.concatenated(taken)
 
@@ -319,11 +310,13 @@ class ReplayWriter:
                 self._send_once(steps)
                 break
             except _OtherTypes as error:
-                self._drop(steps, str(error))
+                self._on_refused(str(error))
+                self._on_actions_dropped(steps.actions)
+                self._take_note(steps, len(steps), str(error))
                 return True
             except UnknownWriter:  # it has started again, and knows nothing
                 self._is_open = False
-                self._next[:] = 0
+                self._next.clear()
             except NotReady as error:
                 self._note_away(None)
                 self._on_refused(f"{self._stub.url} takes no steps: {error}")
@@ -338,22 +331,16 @@ class ReplayWriter:
                 self._report_dropped()
                 if self._closes_within(pause_s):
                     return False
-        self._on_delivered(_actions(steps.flags))
-        with self._changed:
-            self._away_since = None
-            self._waiting -= len(steps.flags)
-            self._changed.notify_all()
-        self._report_dropped()
+        self._on_delivered(steps.actions)
+        self._take_note(steps)
         return True
 
-    def _drop(self, steps: StepBatch, reason: str) -> None:
-        """Count steps that the server can never take."""
-        self._on_refused(reason)
-        self._on_actions_dropped(_actions(steps.flags))
+    def _take_note(self, steps: StepBatch, dropped: int = 0, reason: str = "") -> None:
+        """Take note that the server has answered, and that ``steps`` wait no longer."""
         with self._changed:
             self._away_since = None
-            self._dropped += len(steps.flags)
-            self._waiting -= len(steps.flags)
+            self._dropped += dropped
+            self._waiting -= len(steps)
             self._changed.notify_all()
         self._report_dropped(reason)
 
@@ -389,18 +376,17 @@ class ReplayWriter:
             if wrong := stored.differences(self._schema.settled(types)):
                 raise _OtherTypes(f"{self._stub.url} stores others: {'; '.join(wrong)}")
             self._is_open = True
-        slots, counts = np.unique(steps.slots, return_counts=True)
-        self._grow(int(slots[-1]) + 1)
+        slots, counts = (each.tolist() for each in np.unique(steps.slots, return_counts=True))
         runs = [
-            replay_pb2.Run(environment=slot, first=int(self._next[slot]), count=count)
-            for slot, count in zip(slots.tolist(), counts.tolist(), strict=True)
+            replay_pb2.Run(environment=slot, first=self._next.get(slot, 0), count=count)
+            for slot, count in zip(slots, counts, strict=True)
         ]
         columns = [steps.columns[name] for name in self._schema.columns]
         sys.audit("relaax.writer.send")
         following = self._stub.append(self._name, runs, steps.flags, columns)
         sys.audit("relaax.writer.stored")
         self._silent_until = monotonic() + self._silence_s
-        self._next[slots] = following
+        self._next.update(zip(slots, following, strict=True))
 
     def _open(self, schema: Schema) -> Schema:
         """Open the writer for steps of ``schema``; return the stored one, whose types may differ.
@@ -417,16 +403,6 @@ class ReplayWriter:
             return stored
         self._silence_s = lease_s / BEATS if lease_s > 0 else math.inf
         return schema
-
-    def _grow(self, count: int) -> None:
-        """Number the steps of so many environments."""
-        if count > len(self._next):
-            self._next = np.concatenate([self._next, np.zeros(count - len(self._next), np.int64)])
-
-
-def _actions(flags: Flags) -> int:
-    """Return how many of the steps with these flags are actions, and not the end of an episode."""
-    return int(np.count_nonzero(flags & FINAL == 0))
 
 
 def _pauses() -> Iterator[float]:
