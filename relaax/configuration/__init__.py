@@ -14,7 +14,6 @@
 ``algorithm_location``  finds an algorithm's folder
 ``algorithm_loader``    imports the algorithm from its folder
 ``space_check``         checks the spaces that the algorithm gives
-``start_folder``        whether a Procfile is started where its files are
 ``access``              begins a server, and guards a process as its options say
 ``yaml_limits``         YAML that does not grow when it is read
 """

@@ -23,10 +23,9 @@ import io
 import math
 import os
 import secrets
-import shlex
 import signal
 import sys
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
@@ -35,7 +34,6 @@ from typing import NoReturn
 from relaax.acting.announced_spaces import DOUBTFUL
 from relaax.configuration import run_command
 from relaax.configuration.exit_status import USAGE
-from relaax.configuration.start_folder import require_start_folder
 from relaax.errors import ConfigurationError
 from relaax.launcher.check import Findings, check, doubts_in
 from relaax.launcher.described import Described, Needs, Placement, copied, described, read_procfile
@@ -48,9 +46,10 @@ from relaax.launcher.ports import require_free_ports, rlx_ports
 from relaax.launcher.process_log import ProcessLog, incarnation, log_beside_checkpoints
 from relaax.launcher.runner import Engine as Places
 from relaax.launcher.runner import Runner
+from relaax.launcher.serial import one_process
+from relaax.launcher.start_folder import require_start_folder
 from relaax.processes.run_variables import INCARNATION, RUN
 from relaax.processes.whole_numbers import positive
-from relaax.server.serial.processes import read_processes
 from relaax.telemetry.live_lines import ASKED_BY
 
 #: What processes may be given on machines of their own, by option.
@@ -100,8 +99,8 @@ def main() -> int:
         parser.error("--steps is for --serial")
     lines = _lines(parser, arguments.procfile)
     try:
-        require_start_folder(arguments.procfile, lines.values())
         processes = described(lines, arguments.set)
+        require_start_folder(arguments.procfile, processes)
         findings = check(processes, on_one_machine=arguments.on is None)
         if arguments.check:
             return _say_all(parser.prog, findings, _log_path(arguments, processes))
@@ -243,7 +242,7 @@ def _log(parser: argparse.ArgumentParser, path: Path | None) -> ProcessLog | Non
         _refuse(parser, f"cannot write the log {path}: {error.strerror}; --log-file names another")
 
 
-def _log_path(arguments: argparse.Namespace, processes: list[Described]) -> Path | None:
+def _log_path(arguments: argparse.Namespace, processes: Sequence[Described]) -> Path | None:
     return arguments.log_file or log_beside_checkpoints(processes)
 
 
@@ -282,21 +281,17 @@ def _check_or_run_serial(parser: argparse.ArgumentParser, arguments: argparse.Na
         if getattr(arguments, option):
             parser.error(f"--{option.replace('_', '-')} is for processes: --serial starts none")
     try:
-        servers = read_processes(arguments.procfile, arguments.set).servers
-        lines = {name: shlex.join([name, *flags]) for name, flags in servers.items()}
-        processes = described(lines)
-        findings = check(processes, on_one_machine=False)
+        lines = one_process(arguments.procfile, arguments.set)
+        findings = check(lines.servers, on_one_machine=False)
         if arguments.check:
-            return _say_all(parser.prog, findings, _log_path(arguments, processes))
+            return _say_all(parser.prog, findings, _log_path(arguments, lines.servers))
         _say_doubts(findings)
     except ConfigurationError as error:
         _refuse(parser, str(error))
     # No other training needs its parts, which are those of all servers and of the client.
     from relaax.server.serial.command import run_serial
 
-    return run_command(
-        parser.prog, lambda: run_serial(arguments.procfile, arguments.steps, arguments.set)
-    )
+    return run_command(parser.prog, lambda: run_serial(lines.parts(), arguments.steps))
 
 
 def _refuse(parser: argparse.ArgumentParser, reason: str) -> NoReturn:

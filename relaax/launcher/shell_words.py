@@ -2,10 +2,12 @@
 
 import re
 import shlex
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 from relaax.errors import ConfigurationError
+from relaax.server.serial.processes import Program
 
 #: A redirection with its descriptor, an operator, or a word of plain and quoted parts; a comment.
 _TOKEN = re.compile(
@@ -20,6 +22,8 @@ _BEFORE_A_PROGRAM = re.compile(r"exec|env|[A-Za-z_]\w*=.*", re.DOTALL)
 
 #: An address within an argument, such as one of ``--rlx-server=HOST:PORT`` or of a URL.
 _ADDRESS = re.compile(r"(?<![\w.:-])(?:\[[0-9A-Fa-f:.]+\]|[\w.-]+):\d+(?![\w.-])")
+
+_PYTHON = re.compile(r"python[\d.]*")
 
 #: A shell makes something else of these.
 _MADE_BY_A_SHELL = re.compile(r"\bcd\b|[$`]")
@@ -76,6 +80,13 @@ class ShellCommand:
         end = next((number for number, word in enumerate(rest) if word.is_operator), len(rest))
         return rest[:end]
 
+    def started(self) -> list[str]:
+        """Return the first program that the shell starts, and its arguments; [] for no program."""
+        for number, word in enumerate(self.words):
+            if word.is_program and not _BEFORE_A_PROGRAM.fullmatch(word.value):
+                return [word.value, *(each.value for each in self.arguments(number))]
+        return []
+
     def values(self, option: str) -> list[str]:
         """Return the values of an option, of whichever program."""
         found = []
@@ -100,3 +111,17 @@ class ShellCommand:
             told = _ADDRESS.sub(lambda found: new.get(found[0], found[0]), written)
             text = text[: word.start] + told + text[word.end :]
         return replace(self) if text == self.text else self.parse(text)
+
+
+def python_program(words: Sequence[str]) -> Program | None:
+    """Return the program that ``python ...`` runs; None for code, and for another command."""
+    if not words or not _PYTHON.fullmatch(Path(words[0]).name):
+        return None
+    rest = list(words[1:])
+    while rest and rest[0].startswith("-") and rest[0] not in ("-m", "-c", "-"):
+        del rest[: 2 if rest[0] in ("-W", "-X") else 1]
+    if rest[:1] == ["-m"] and len(rest) > 1:
+        return Program(None, rest[1], rest[2:])
+    if not rest or rest[0].startswith("-"):
+        return None
+    return Program(Path(rest[0]), None, rest[1:])

@@ -7,17 +7,16 @@ import signal
 import socket
 import time
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import ExitStack, closing
-from pathlib import Path
 from typing import Any, NoReturn
 
 import numpy as np
 
 from relaax.algorithm_base import BridgeBase, ConfigBase
 from relaax.client.transport import connecting_by
-from relaax.configuration import load_learner, load_parameter_server, load_rlx_server
 from relaax.configuration.algorithm_loader import Algorithm, load_algorithm, make_config
+from relaax.configuration.commands import LEARNER, PARAMETER_SERVER, RLX_SERVER
 from relaax.errors import ConfigurationError
 from relaax.parameters import BridgeControl
 from relaax.parameters.process.training_monitor import (
@@ -38,13 +37,7 @@ from relaax.server.rlx_server.worker.process import agents_of
 from relaax.server.rlx_server.worker.settings import WorkerSettings
 from relaax.server.serial.memory_bridge import MemoryBridge
 from relaax.server.serial.memory_connection import MemoryTransport
-from relaax.server.serial.processes import (
-    LEARNER,
-    PARAMETER_SERVER,
-    RLX_SERVER,
-    Processes,
-    read_processes,
-)
+from relaax.server.serial.processes import Processes
 from relaax.server.serial.worker import SerialWorker
 from relaax.telemetry.logs import start_logging
 from relaax.telemetry.operators import OperatorPort
@@ -151,15 +144,13 @@ class SerialTraining:
         return end
 
 
-def run_serial(path: Path, steps: int | None, settings: Sequence[str] = ()) -> int:
-    """Train in this process what a Procfile, or the YAML file of one, describes.
+def run_serial(processes: Processes, steps: int | None) -> int:
+    """Train in this process, until the environment's program ends.
 
-    ``steps`` ends it after so many steps; ``settings`` are those of ``--set``. Returns the exit
-    status: that of the environment's program, or 130 after SIGINT. Exceptions of the environment's
-    or the algorithm's own code propagate, when the training has been saved. ConfigurationError for
-    what cannot run so.
+    ``steps`` ends it after so many steps. Returns the exit status: that of the environment's
+    program, or 130 after SIGINT. Exceptions of the environment's or the algorithm's own code
+    propagate, when the training has been saved. ConfigurationError for what cannot run so.
     """
-    processes = read_processes(path, settings)
     print(f"in this process: {', '.join(processes.servers)} and {processes.line}", flush=True)
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     with ExitStack() as resources:
@@ -180,8 +171,8 @@ def _wired(
     processes: Processes, steps: int | None, resources: ExitStack
 ) -> tuple[SerialTraining, SerialWorker]:
     """Return the two parts that the environment's program drives; ``resources`` own the others."""
-    of_server = load_parameter_server(processes.servers[PARAMETER_SERVER])
-    of_worker = load_rlx_server(processes.servers[RLX_SERVER])
+    of_server: Any = processes.servers[PARAMETER_SERVER.name]
+    of_worker = processes.servers[RLX_SERVER.name]
     if of_server.algorithm != of_worker.algorithm:
         raise ConfigurationError("--serial: the two servers are to have the same YAML file")
     options = of_server.options
@@ -240,9 +231,9 @@ def _learner(
     operators: OperatorPort,
 ) -> SerialLearner:
     """Return the learner, which saves at the end."""
-    if LEARNER not in processes.servers:
-        raise ConfigurationError(f"--serial: this algorithm needs a line with {LEARNER}")
-    configuration = load_learner(processes.servers[LEARNER])
+    if LEARNER.name not in processes.servers:
+        raise ConfigurationError(f"--serial: this algorithm needs a line with {LEARNER.name}")
+    configuration = processes.servers[LEARNER.name]
     options, section = configuration.options, configuration.algorithm
     if options.replay_servers is not None:
         raise ConfigurationError(

@@ -6,7 +6,7 @@ import pytest
 from processes import REPOSITORY
 
 from relaax.errors import ConfigurationError
-from relaax.server.serial.processes import PARAMETER_SERVER, RLX_SERVER, read_processes
+from relaax.launcher.serial import one_process
 
 SERVERS = """\
 ps: exec relaax-parameter-server --config my.yaml
@@ -21,11 +21,18 @@ def procfile(tmp_path: Path, text: str) -> Path:
     return path
 
 
-def test_servers_and_environment_are_found(tmp_path: Path) -> None:
+def line_of(path: Path) -> str:
+    return one_process(path).line
+
+
+def test_servers_and_environment_are_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.chdir(tmp_path)
+    Path("my.yaml").write_text("algorithm: {name: da3c, action_size: 2, state_size: [4]}")
     text = f"{SERVERS}tb: tensorboard --logdir metrics\n{ENVIRONMENT}"
-    processes = read_processes(procfile(tmp_path, text))
-    assert processes.servers[PARAMETER_SERVER] == ["--config", "my.yaml"]
-    assert processes.servers[RLX_SERVER] == ["--config", "my.yaml", "--workers", "2"]
+    processes = one_process(procfile(tmp_path, text), ["algorithm.action_size=3"]).parts()
+    assert processes.servers["relaax-rlx-server"].options.workers == 2
+    for name in ("relaax-parameter-server", "relaax-rlx-server"):
+        assert processes.servers[name].algorithm.parameters["action_size"] == 3
     assert processes.line == "env"
     assert processes.environment.arguments == ["--rlx-server", "localhost:7001", "--count", "2"]
 
@@ -36,14 +43,14 @@ def test_the_procfile_of_a_yaml_file_is_found(tmp_path: Path, folder: str) -> No
     for directory in (config, tmp_path / folder):
         directory.mkdir(exist_ok=True)
     (tmp_path / folder / "my.Procfile").write_text(SERVERS + ENVIRONMENT)
-    assert read_processes(config / "my.yaml").line == "env"
+    assert line_of(config / "my.yaml") == "env"
 
 
 def test_a_procfile_of_servers_alone_is_passed_over_for_one_with_an_environment(tmp_path: Path):
     for folder, text in ("config", SERVERS), ("Procfiles", SERVERS + ENVIRONMENT):
         (tmp_path / folder).mkdir()
         (tmp_path / folder / "my.Procfile").write_text(text)
-    assert read_processes(tmp_path / "config" / "my.yaml").line == "env"
+    assert line_of(tmp_path / "config" / "my.yaml") == "env"
 
 
 def test_each_procfile_that_names_a_yaml_file_is_refused_with_its_reason(tmp_path: Path):
@@ -52,7 +59,7 @@ def test_each_procfile_that_names_a_yaml_file_is_refused_with_its_reason(tmp_pat
         (tmp_path / folder / "my.Procfile").write_text(text)
     reasons = "config/my.Procfile has no environment.*Procfiles/my.Procfile has no line with"
     with pytest.raises(ConfigurationError, match=reasons):
-        read_processes(tmp_path / "config" / "my.yaml")
+        one_process(tmp_path / "config" / "my.yaml")
 
 
 #: What no Procfile of this repository runs in one process: servers alone, a configuration to copy,
@@ -73,9 +80,9 @@ def test_a_yaml_file_of_this_repository_leads_to_its_environment(
     monkeypatch.chdir(REPOSITORY)  # Procfiles name programs from there
     if path.name in WITHOUT_ENVIRONMENT:
         with pytest.raises(ConfigurationError):
-            read_processes(path)
+            one_process(path)
     else:
-        assert path.name in " ".join(read_processes(path).servers[RLX_SERVER])
+        assert all(path.name in server.text for server in one_process(path).servers)
 
 
 @pytest.mark.parametrize(
@@ -95,15 +102,15 @@ def test_a_yaml_file_of_this_repository_leads_to_its_environment(
 )
 def test_what_one_process_cannot_run_is_refused(tmp_path: Path, text: str, refusal: str) -> None:
     with pytest.raises(ConfigurationError, match=refusal.replace("...", r"\.\.\.")):
-        read_processes(procfile(tmp_path, text))
+        one_process(procfile(tmp_path, text))
 
 
 def test_a_yaml_file_that_no_procfile_names_is_refused(tmp_path: Path) -> None:
     procfile(tmp_path, SERVERS + ENVIRONMENT)
     with pytest.raises(ConfigurationError, match=r"no Procfile beside .*other.yaml names it"):
-        read_processes(tmp_path / "other.yaml")
+        one_process(tmp_path / "other.yaml")
 
 
 def test_a_procfile_that_is_not_there_is_named(tmp_path: Path) -> None:
     with pytest.raises(ConfigurationError, match=r"cannot read .*nowhere"):
-        read_processes(tmp_path / "nowhere")
+        one_process(tmp_path / "nowhere")

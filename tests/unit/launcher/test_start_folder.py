@@ -2,8 +2,9 @@
 
 import pytest
 
-from relaax.configuration.start_folder import require_start_folder
 from relaax.errors import ConfigurationError
+from relaax.launcher.described import described
+from relaax.launcher.start_folder import require_start_folder
 
 
 @pytest.fixture(name="checkout")
@@ -23,7 +24,8 @@ def _checkout(tmp_path, monkeypatch):
 
 
 def require(checkout, *commands):
-    require_start_folder(checkout / "Procfiles" / "one.Procfile", commands)
+    processes = described({str(number): line for number, line in enumerate(commands)})
+    require_start_folder(checkout / "Procfiles" / "one.Procfile", processes)
 
 
 @pytest.mark.parametrize(
