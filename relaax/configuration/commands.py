@@ -63,8 +63,7 @@ def _require_output(options: ExportOptions) -> None:
 
 _READ_CHECKPOINTS = {
     "--checkpoint-dir": "directory of the checkpoints that are exported, or served with --exploit; "
-    "by default that of the parameter server's section in the YAML file",
-    "--checkpoint-aws-s3": "AWS S3 bucket and key of checkpoints, likewise",
+    "by default that of the parameter server's section in the YAML file"
 }
 
 PARAMETER_SERVER = Command(
@@ -118,11 +117,8 @@ On one machine:
 """,
     key="--bind: localhost:7002",
     says={
-        "--bind": "address at which workers deliver experience",
         "--checkpoint-dir": "directory of the learner's own checkpoints, another one than the "
         "parameter server's",
-        "--keep-best": "how many of the checkpoints with the best scores of evaluations are kept, "
-        "too",
         "--replay-servers": "addresses of the replay servers; without them the learner itself "
         "stores the steps",
     },
@@ -142,11 +138,8 @@ Two servers that share what is stored:
 """,
     key="--bind: localhost:7003",
     says={
-        "--bind": "address at which workers deliver and the learner draws",
         "--checkpoint-dir": "directory in which the stored steps are saved; if omitted, they are "
         "not",
-        "--checkpoint-aws-s3": "AWS S3 bucket and key under which the stored steps are saved",
-        "--checkpoint-interval": "seconds between two times at which the stored steps are saved",
         "--replay-servers": "addresses of all replay servers, this one included: it stores its "
         "share; by default those of the learner's section in the YAML file",
     },

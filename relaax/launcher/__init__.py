@@ -6,8 +6,7 @@
 ``start_folder``      whether a Procfile is started where its files are
 ``serial``            the parts of a Procfile that run in one process
 ``check``             mistakes and doubts before anything is started
-``new_algorithm``     writes a small algorithm into a folder
-``new_application``   the command ``relaax-new``, which writes an environment into a folder
+``new_application``   the command ``relaax-new``, and folders to start from
 ``ports``             free ports, and the moment at which a server listens
 ``runner``            runs the processes of an engine, and stops all when one exits
 ``live_printer``      prints their output, with the training's progress below it

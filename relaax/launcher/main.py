@@ -41,11 +41,10 @@ from relaax.launcher.engines.local import LocalEngine
 from relaax.launcher.engines.ray_cluster import on_ray
 from relaax.launcher.engines.slurm import SlurmEngine
 from relaax.launcher.live_printer import LivePrinter
-from relaax.launcher.new_algorithm import next_steps, write_new_algorithm
+from relaax.launcher.new_application import steps_of_algorithm, write_new_algorithm
 from relaax.launcher.ports import require_free_ports, rlx_ports
 from relaax.launcher.process_log import ProcessLog, incarnation, log_beside_checkpoints
-from relaax.launcher.runner import Engine as Places
-from relaax.launcher.runner import Runner
+from relaax.launcher.runner import Engine, Runner
 from relaax.launcher.serial import one_process
 from relaax.launcher.start_folder import require_start_folder
 from relaax.processes.run_variables import INCARNATION, RUN
@@ -80,8 +79,8 @@ _PROCFILE_ELSEWHERE = (
 
 
 @dataclass(frozen=True)
-class Engine:
-    """What --on says: ``ray``, with the address of a cluster, or ``slurm``."""
+class Target:
+    """The value of --on: ``ray``, with the address of a cluster, or ``slurm``."""
 
     name: str
     address: str
@@ -201,7 +200,7 @@ def _parser() -> argparse.ArgumentParser:
     engines = parser.add_argument_group("on many machines")
     engines.add_argument(
         "--on",
-        type=_engine,
+        type=_target,
         default=None,
         metavar="ENGINE",
         help="'ray' or 'ray=ADDRESS': on a Ray cluster (pip install 'relaax[ray]'); 'slurm': in "
@@ -270,7 +269,7 @@ def _say_all(program: str, findings: Findings, log: Path | None) -> int:
 
 def _write_algorithm(parser: argparse.ArgumentParser, directory: Path) -> int:
     try:
-        print(next_steps(directory, write_new_algorithm(directory)))
+        print(steps_of_algorithm(directory, write_new_algorithm(directory)))
     except ConfigurationError as error:
         _refuse(parser, f"--new-algorithm: {error}")
     return 0
@@ -334,7 +333,7 @@ def _run(processes: list[Described], log: ProcessLog | None, arguments: argparse
 
 def _engine_of(
     processes: list[Described], arguments: argparse.Namespace, interval_s: float
-) -> AbstractContextManager[Places]:
+) -> AbstractContextManager[Engine]:
     """Return where the processes are to run; live lines come every ``interval_s`` seconds."""
     start = incarnation(processes, _log_path(arguments, processes))
     variables = {ASKED_BY: str(interval_s), INCARNATION: str(start)}
@@ -361,11 +360,11 @@ def _stop_when_the_terminal_closes() -> None:
         signal.signal(signal.SIGHUP, lambda number, frame: signal.raise_signal(signal.SIGTERM))
 
 
-def _engine(text: str) -> Engine:
+def _target(text: str) -> Target:
     name, separator, address = text.partition("=")
     if name not in ("ray", "slurm") or (separator and (name == "slurm" or not address)):
         raise argparse.ArgumentTypeError(f"must be ray, ray=ADDRESS or slurm, is {text!r}")
-    return Engine(name, address)
+    return Target(name, address)
 
 
 def _amounts(text: str) -> dict[str, float]:

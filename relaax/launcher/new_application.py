@@ -1,4 +1,7 @@
-"""The command ``relaax-new``, which writes a folder with an environment and all that trains it."""
+"""Writes folders to start from: an environment with all that trains it, or an algorithm.
+
+The command ``relaax-new`` writes the first, and ``relaax-train --new-algorithm`` the second.
+"""
 
 import argparse
 import re
@@ -23,6 +26,10 @@ from relaax.spaces import NO_BOUND
 FIRST_PORT = 7000
 
 _TEMPLATE = Path(relaax.__file__).parent / "application_template"
+
+#: The template of an algorithm, and its files beside the modules.
+_ALGORITHM = Path(relaax.__file__).parent / "algorithm_template"
+_DATA = ("training.yaml", "Procfile")
 
 _DESCRIPTION = """\
 Make the folder NAME with an environment to fill in, a configuration, a Procfile, a test and a
@@ -267,6 +274,31 @@ Train it:
   relaax-train
 
 Then put your simulator into environment.py. README.md says how to go on."""
+
+
+def write_new_algorithm(directory: Path) -> list[Path]:
+    """Copy an algorithm, with servers at free ports, into ``directory`` and return the files.
+
+    The folder is made if it is missing. ConfigurationError if it is not empty, or cannot be used.
+    """
+    names = [*sorted(path.name for path in _ALGORITHM.glob("*.py")), *_DATA]
+    texts = {name: (_ALGORITHM / name).read_text(encoding="utf-8") for name in names}
+    return write_new_folder(directory, with_ports(free_pair(FIRST_PORT), texts))
+
+
+def steps_of_algorithm(directory: Path, files: list[Path]) -> str:
+    """Return the text that follows when the folder of an algorithm has been written."""
+    return f"""\
+{directory} holds {", ".join(path.name for path in files)}.
+
+Train it (the environment is CartPole-v1, which needs the package gymnasium: the extra
+`environments` of this package has it):
+
+  cd {directory}
+  relaax-train Procfile
+
+Then change agent.py and parameter_server.py. docs/algorithms.md says what the servers expect of
+them, and what relaax.learning has. With --log-level DEBUG a server shows tracebacks."""
 
 
 def _read(name: str) -> str:
