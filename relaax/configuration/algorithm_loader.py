@@ -190,7 +190,7 @@ def make_config(algorithm: Algorithm, section: AlgorithmSection) -> ConfigBase:
 
 def _mistake(error: Exception, section: AlgorithmSection) -> str:
     """Return in one line why a ``Config`` cannot be made, and the source of each wrong value."""
-    by_flag = {f"{key.replace('.', ': ')}: ": key for key in sorted(section.settings)}
+    by_flag = {f"{key.replace('.', ': ')}: ": key for key in section.settings}
     in_file, given = [], []
     for line in _mistakes(error, section):
         start = next((start for start in by_flag if line.startswith(start)), None)

@@ -81,7 +81,7 @@ class AlgorithmSection:
     #: The YAML file, for messages.
     source: Path
     #: The keys that ``--set`` has given, with dots between those that lie in each other.
-    settings: frozenset[str] = frozenset()
+    settings: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -269,7 +269,7 @@ def _algorithm(section: dict[Any, Any], path: Path, settings: Sequence[str]) -> 
         directory=locate_algorithm(section, path),
         parameters=with_file_beside(path, parameters),
         source=path,
-        settings=frozenset(split_setting(setting)[0] for setting in settings),
+        settings=tuple(sorted({split_setting(setting)[0] for setting in settings})),
     )
 
 
