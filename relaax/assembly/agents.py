@@ -16,6 +16,7 @@ from relaax.learning.on_policy.learner import OnPolicyLearner
 from relaax.learning.placements import Gathering, Home, InWorker, NoLearner, OnThread, WorkerHome
 from relaax.learning.policy import CurrentPolicy, PolicyUse
 from relaax.learning.preprocessor import Preprocessor
+from relaax.learning.previous import PreviousStep
 from relaax.learning.pulling import PullingSink
 from relaax.learning.rollouts import RolloutBatch, RolloutStore
 from relaax.learning.steps import StepRecorder
@@ -91,6 +92,7 @@ def make_actor(
         clip_rewards=recording.clips_rewards,
         reward_filter=None if worker is None else filters.rewards,
         units=parts.units,
+        previous=PreviousStep.of(parts.network, parts.actions),
         executed=ExecutedActions(parts.space, parts.units, metrics),
         exploration=None if make_noise is None else make_noise(policy, random),
         evaluation=EvaluationParts(

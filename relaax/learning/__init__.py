@@ -5,6 +5,7 @@ Acting
 ``evaluator``           the same with one policy for each episode, and nothing is learnt
 ``agent``               the same for one environment, as in the seed
 ``preprocessor``        checks states and stacks them into observations
+``previous``            the previous action and reward, as inputs of a network
 ``filters``             states with mean 0 and standard deviation 1, the same in all workers
 ``action_mask``         the observation that says which actions are allowed
 ``shapes``              the shapes of observations, by what a configuration says

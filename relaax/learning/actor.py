@@ -25,6 +25,7 @@ from relaax.learning.model import PolicyModel
 from relaax.learning.placements import NoLearner
 from relaax.learning.policy import Policy, PolicyHolder
 from relaax.learning.preprocessor import Preprocessor
+from relaax.learning.previous import PreviousStep
 from relaax.learning.rollouts import Columns
 from relaax.observations import Observations, mapped
 from relaax.parameters.schedules import SlotPlaces
@@ -100,7 +101,8 @@ class Actor(BatchAgentBase, Generic[BatchT]):
     those of the actions as they were drawn. Without units they are returned as they were drawn, as
     discrete ones are. Each draw has noise of its own, unless ``exploration`` makes other noise, of
     which ``places`` says how much. With parts for ``evaluation`` it makes evaluators. ``executed``
-    knows which actions may be reported as executed; without it none may.
+    knows which actions may be reported as executed; without it none may. ``previous`` are inputs of
+    the network beside the observations.
     """
 
     def __init__(
@@ -122,6 +124,7 @@ class Actor(BatchAgentBase, Generic[BatchT]):
         evaluation: EvaluationParts | None = None,
         places: SlotPlaces | None = None,
         executed: ExecutedActions | None = None,
+        previous: PreviousStep | None = None,
     ) -> None:
         self._preprocessor = preprocessor
         self._policy = policy
@@ -140,6 +143,7 @@ class Actor(BatchAgentBase, Generic[BatchT]):
         self._evaluation = evaluation
         self._places = places or SlotPlaces()
         self._executed = executed
+        self._previous = previous
         self._capacity = 0
         #: Whether ``act`` was begun, and has not returned: it may have left before all that it took
         #: from ``rollouts`` was handed over.
@@ -231,6 +235,7 @@ class Actor(BatchAgentBase, Generic[BatchT]):
             most_at_once=self._most_at_once,
             exploration=exploration,
             executed=self._executed,
+            previous=self._previous and self._previous.anew(),
         )
         return Evaluator(actor, policies, parts.source, self._columns)
 
@@ -241,17 +246,21 @@ class Actor(BatchAgentBase, Generic[BatchT]):
             self._executed.close()
 
     def _act(self, transitions: Transitions, states: Observations, finals: Observations) -> Array:
+        if self._previous is not None:
+            self._previous.report(transitions, self._units)
         if self._rollouts is not None:
             self._complete(self._rollouts, transitions, finals)
         slots, starts = transitions.acting, transitions.starts
         if not transitions.only_steps:
             self._recurrent_state[:, transitions.started] = 0
+            if self._previous is not None:
+                self._previous.start(transitions.started)
             if self._exploration is not None:
                 self._exploration.start(transitions.started)
         if len(slots) == 0:
             return self._columns.actions(0)
         rows = self._model.batch_size(len(slots))
-        observations = self._preprocessor.observe(slots, states, starts, rows)
+        observations = self._observed(slots, states, starts, rows)
         if self._rollouts is not None:
             begun = _rows(observations, slice(len(slots)))
             self._hand_over(self._rollouts.observe(slots, begun, starts))
@@ -263,6 +272,8 @@ class Actor(BatchAgentBase, Generic[BatchT]):
         if self._rollouts is not None:
             self._rollouts.grow(capacity)
         self._preprocessor.grow(capacity)
+        if self._previous is not None:
+            self._previous.grow(capacity)
         if self._exploration is not None:
             self._exploration.grow(capacity)
         self._recurrent_state = zero_padded(self._recurrent_state, capacity, axis=1)
@@ -285,8 +296,17 @@ class Actor(BatchAgentBase, Generic[BatchT]):
         rollouts.cut_last(transitions.given_up)
         truncated = transitions.truncated
         if len(truncated):
-            observations = self._preprocessor.observe(truncated, finals, starts=None)
+            observations = self._observed(truncated, finals, None)
             self._hand_over(rollouts.cut_off(truncated, observations))
+
+    def _observed(
+        self, slots: IntArray, states: Observations, starts: Array | None, rows: int = 0
+    ) -> Observations:
+        """Return what the network sees after new ``states`` of ``slots``."""
+        observations = self._preprocessor.observe(slots, states, starts, rows)
+        return (
+            observations if self._previous is None else self._previous.joined(slots, observations)
+        )
 
     def _learnt(self, rewards: Array) -> Array:
         """Return rewards [S] as they are learnt from: filtered, scaled, and cut to [-1, 1]."""
@@ -324,6 +344,8 @@ class Actor(BatchAgentBase, Generic[BatchT]):
             self._rollouts.record(
                 slots, choice.actions, choice.extras, before, policy.version.number
             )
+        if self._previous is not None:
+            self._previous.chose(slots, choice.actions)
         return choice.actions
 
     def _noise(self, slots: IntArray) -> Array:

@@ -183,18 +183,22 @@ class Evaluator(EvaluatorBase):
 
 
 def _part(transitions: Transitions, places: IntArray) -> Transitions:
-    """Return those that act at ``places``, as if nothing had happened before."""
-    none = transitions.acting[:0]
+    """Return those that act at ``places``, and what their last actions have led to."""
+    acting, none = transitions.acting[places], transitions.acting[:0]
+    stepped = np.isin(transitions.stepped, acting)
+    executed = np.isin(transitions.executed, acting)
     return Transitions(
-        stepped=none,
-        rewards=np.zeros(0),
-        terminated=np.zeros(0, np.bool_),
+        stepped=transitions.stepped[stepped],
+        rewards=transitions.rewards[stepped],
+        terminated=transitions.terminated[stepped],
         truncated=none,
         ended=none,
         given_up=none,
-        acting=transitions.acting[places],
+        acting=acting,
         starts=transitions.starts[places],
         only_steps=False,
+        executed=transitions.executed[executed],
+        executed_actions=transitions.executed_actions[executed],
     )
 
 

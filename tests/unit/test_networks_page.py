@@ -32,12 +32,12 @@ def _networks(da3c, tmp_path, monkeypatch):
 
 
 def test_every_example_makes_a_network(networks):
-    assert len(networks) == 6
+    assert len(networks) == 7
     assert all(network.manifest.size for network in networks)
 
 
 def test_the_examples_are_what_the_page_says(networks):
-    vector, own, nature, named, more, masked = networks
+    vector, own, nature, named, more, before, masked = networks
     assert vector.layers == (LSTM(32),)
     assert own.encoders[""].layers == ()
     assert [head.layers for head in own.heads] == [(Dense(64, "tanh"), Dense(64, "tanh"))] * 2
@@ -47,6 +47,7 @@ def test_the_examples_are_what_the_page_says(networks):
     assert named.encoders["camera"].shape == (84, 84, 4)
     assert named.layers == (Dense(128), LSTM(128))
     assert (more.shared, more.beside(more.head("value"))) == (("camera", "speed"), ("masses",))
+    assert before.encoder_layers.keys() == {"", "previous/action", "previous/reward"}
     assert list(masked.encoders) == ["board"]
 
 

@@ -14,6 +14,9 @@ from relaax.observations import UNNAMED, Shape
 #: The head that actions are chosen from.
 POLICY = "policy"
 
+#: Inputs of a network beside its observations: the action before, and the reward of it.
+PREVIOUS_ACTION, PREVIOUS_REWARD = "previous/action", "previous/reward"
+
 #: Small logits make a policy that begins near the uniform one: Andrychowicz et al. 2021
 #: (https://arxiv.org/abs/2006.05990), section 3.2.
 _POLICY_GAIN = 0.01
@@ -85,7 +88,8 @@ class Network:
     and a head of one name, if that has layers of its own, and for ``layers`` that see nothing.
     """
 
-    #: By the observations' names; one under ``UNNAMED`` if it has no name.
+    #: By the observations' names; one under ``UNNAMED`` if it has no name. Beside them may be
+    #: ``PREVIOUS_ACTION`` and ``PREVIOUS_REWARD``.
     encoders: Mapping[str, Encoder]
     layers: tuple[Layer, ...]
     heads: tuple[Head, ...]
@@ -112,7 +116,7 @@ class Network:
     @property
     def is_named(self) -> bool:
         """Whether observations are arrays by name."""
-        return UNNAMED not in self.encoders
+        return self.encoders.keys() != {UNNAMED}
 
     @property
     def observation_shape(self) -> Shape | dict[str, Shape]:
@@ -161,7 +165,7 @@ class Network:
     @cached_property
     def trunk(self) -> NamedLayers:
         """``layers``, with names that go on after those of an encoder without a name."""
-        before = self.encoders[UNNAMED].layers if not self.is_named else ()
+        before = self.encoders[UNNAMED].layers if UNNAMED in self.encoders else ()
         return _named((*before, *self.layers), "")[len(before) :]
 
     def joined_size(self, names: Iterable[str]) -> int:

@@ -51,7 +51,7 @@ class NumpyPolicy:
             for name in network.seen_by([*acting, *recorded])
         }
         #: Of one observation without a name they are steps as all others.
-        alone = encoders.pop(UNNAMED, [])
+        alone = [] if network.is_named else encoders.pop(UNNAMED)
         self._encoders = encoders
         self._shared = network.shared
         self._steps: list[Step] = [*alone, *_steps(network.trunk)]

@@ -17,12 +17,18 @@ from pydantic_core import ErrorDetails
 
 from relaax.configuration.yaml_limits import load_yaml, mistake_of
 from relaax.errors import did_you_mean_one_of
-from relaax.learning.networks.description import Encoder, Head, Network
+from relaax.learning.networks.description import (
+    PREVIOUS_ACTION,
+    PREVIOUS_REWARD,
+    Encoder,
+    Head,
+    Network,
+)
 from relaax.learning.networks.encoders import default_encoder
-from relaax.learning.networks.layers import KINDS, LSTM, Layer
-from relaax.observations import Shape, Shapes, flattened
+from relaax.learning.networks.layers import KINDS, LSTM, Convolution, Layer, TransposedConvolution
+from relaax.observations import UNNAMED, Shape, Shapes, flattened
 
-_SECTIONS = ("encoders", "layers", "heads")
+_SECTIONS = ("encoders", "layers", "heads", "previous")
 
 #: The keys of a head.
 _OF_HEAD = ("sees", "layers")
@@ -33,13 +39,17 @@ _ADAPTERS: dict[str, TypeAdapter[Layer]] = {kind: TypeAdapter(KINDS[kind]) for k
 _SHORT_KEY = "units"
 
 
-def read_network(section: Any, observation_shape: Shapes, heads: tuple[Head, ...]) -> Network:
+def read_network(
+    section: Any, observation_shape: Shapes, heads: tuple[Head, ...], previous: int = 0
+) -> Network:
     """Return the network that ``section`` describes for observations of a shape, or several.
 
     ``section`` is a mapping with ``encoders``, ``layers`` and ``heads``, a list of layers, or the
     path of a JSON or YAML file that holds one of these, relative to the working directory (the
     servers have looked in the folder of their own YAML file before). An observation that it does
     not name has its default encoder, a head sees all observations and has no layers of its own.
+    ``previous``: how many numbers an action is where the network sees the previous one; 0 where an
+    algorithm has no such inputs.
     """
     place = "network"
     if isinstance(section, str):
@@ -56,21 +66,47 @@ def read_network(section: Any, observation_shape: Shapes, heads: tuple[Head, ...
         _require_known(key, _SECTIONS, place)
     of_heads = _sections_of_heads(section.get("heads"), heads, f"{place}: heads")
     layers, encoders = section.get("layers", []), section.get("encoders")
+    before = _previous(section.get("previous"), previous, f"{place}: previous")
     if isinstance(observation_shape, Mapping):
+        shapes = dict(observation_shape)
+    else:
+        shapes = {UNNAMED: observation_shape}
+    is_named = UNNAMED not in shapes
+    for name in shapes.keys() & before.keys():
+        raise ValueError(f"{place}: previous: an observation has the name {name}")
+    if not is_named:
+        for name, of_head in of_heads.items():
+            if "sees" in of_head:
+                raise ValueError(f"{place}: heads: {name}: sees: the observation has no name")
+    if is_named or before:
+        shapes |= before
+        heads = _with_sights(of_heads, heads, shapes, f"{place}: heads")
         encoders = {} if encoders is None else encoders
-        heads = _with_sights(of_heads, heads, observation_shape, f"{place}: heads")
-        network = _named_network(encoders, layers, observation_shape, heads, place)
+        network = _named_network(encoders, layers, shapes, heads, place)
         return _with_heads(of_heads, network, f"{place}: heads")
     if encoders is not None:
         raise ValueError(
             f"{place}: encoders: the observation has no name; write its layers under 'layers'"
         )
-    for name, of_head in of_heads.items():
-        if "sees" in of_head:
-            raise ValueError(f"{place}: heads: {name}: sees: the observation has no name")
-    read = _read_layers(layers, f"{place}: layers", observation_shape, may_recur=True)
-    network = Network.of(observation_shape, read, heads)
+    alone = shapes[UNNAMED]
+    read = _read_layers(layers, f"{place}: layers", alone, may_recur=True)
+    network = Network.of(alone, read, heads)
     return _with_heads(of_heads, network, f"{place}: heads")
+
+
+def _previous(names: Any, previous: int, place: str) -> dict[str, Shape]:
+    """Return the shapes of the previous action and reward, those of them that are ``names``."""
+    shapes: dict[str, Shape] = {PREVIOUS_ACTION: (previous,), PREVIOUS_REWARD: (1,)}
+    known = {name.removeprefix("previous/"): name for name in shapes}
+    if names is None:
+        return {}
+    if not previous:
+        raise ValueError(f"{place}: this algorithm has no previous action and reward")
+    if not isinstance(names, list):
+        raise ValueError(f"{place}: must be a list of {_listed(list(known))}, is {names!r}")
+    for name in names:
+        _require_known(name, known, place, "input")
+    return {known[name]: shapes[known[name]] for name in names}
 
 
 def _sections_of_heads(sections: Any, heads: tuple[Head, ...], place: str) -> dict[str, Any]:
@@ -137,34 +173,49 @@ def _named_network(
     except ValueError as error:
         raise ValueError(f"{where}: {error}") from error
     for name in described:
-        _require_known(name, shapes, where, "observation")
-    made = {}
+        _require_known(name, list(filter(None, shapes)), where, "observation")
+    made, convolved = {}, 0
     for name, shape in shapes.items():
-        if name in described:
+        if name == UNNAMED:
+            convolved = _up_to_convolutions(layers)
+            read = _read_layers(layers[:convolved] if convolved else [], f"{place}: layers", shape)
+            made[name] = Encoder(shape, read)
+        elif name in described:
             made[name] = Encoder(shape, _read_layers(described[name], f"{where}: {name}", shape))
+        elif name in (PREVIOUS_ACTION, PREVIOUS_REWARD):
+            made[name] = Encoder(shape)
         else:
             made[name] = default_encoder(f"{where}: {name}", shape)
     below = Network(made, (), heads)
     joined = (below.joined_size(below.shared),)
-    read = _read_layers(layers, f"{place}: layers", joined, may_recur=True)
+    above = layers[convolved:] if convolved else layers
+    read = _read_layers(above, f"{place}: layers", joined, may_recur=True, first=convolved + 1)
     try:
         return Network(made, read, heads)
     except ValueError as error:
         raise ValueError(f"{place}: {error}") from error
 
 
+def _up_to_convolutions(values: Any) -> int:
+    """Return the number of layers up to the last convolution."""
+    kinds = {Convolution.kind, TransposedConvolution.kind}
+    layers = values if isinstance(values, list) else []
+    numbered = enumerate(layers, start=1)
+    return max((n for n, one in numbered if isinstance(one, dict) and kinds & set(one)), default=0)
+
+
 def _read_layers(
-    values: Any, place: str, shape: Shape, may_recur: bool = False
+    values: Any, place: str, shape: Shape, may_recur: bool = False, first: int = 1
 ) -> tuple[Layer, ...]:
-    """Return the layers that ``values`` say; the first one's input has this ``shape``."""
+    """Return the layers that ``values`` say; the input of the ``first`` has this ``shape``."""
     if values is None:
         values = []
     if not isinstance(values, list):
         raise ValueError(f"{place}: must be a list of layers, is {values!r}")
     layers: list[Layer] = []
-    for number, value in enumerate(values, start=1):
+    for number, value in enumerate(values, start=first):
         layer, where = _read_layer(value, f"{place}: layer {number}")
-        if isinstance(layer, LSTM) and not (may_recur and number == len(values)):
+        if isinstance(layer, LSTM) and not (may_recur and number == first + len(values) - 1):
             raise ValueError(
                 f"{where}: a recurrent layer can only be the last one under 'layers', "
                 "after the encoders and all other layers"

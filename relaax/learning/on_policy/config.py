@@ -14,6 +14,7 @@ from relaax.learning.filters import Filters
 from relaax.learning.on_policy.continuous import Actions
 from relaax.learning.on_policy.networks import layers_of, network_of
 from relaax.learning.on_policy.policy_settings import PolicySettings
+from relaax.learning.previous import previous_size
 from relaax.learning.rollouts import LOG_PROBABILITY
 from relaax.spaces import Space
 
@@ -148,7 +149,7 @@ class PolicyConfig(ConfigBase):
         super().__init__(config)
         self.settings = settings
         self.distribution = actions.distribution
-        self.network = network_of(settings, actions.head)
+        self.network = network_of(settings, actions.head, previous_size(actions.distribution))
         self._algorithm = algorithm
         self._actions = actions
         #: Makes actions of the plant of those that are drawn; None for discrete ones.

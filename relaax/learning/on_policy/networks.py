@@ -21,12 +21,15 @@ from relaax.observations import UNNAMED
 VALUE = "value"
 
 
-def network_of(settings: PolicySettings, policy: Head) -> Network:
-    """Return the network below ``policy`` and a value; ValueError for one that cannot be made."""
+def network_of(settings: PolicySettings, policy: Head, previous: int) -> Network:
+    """Return the network below ``policy`` and a value; ValueError for one that cannot be made.
+
+    ``previous``: how many numbers an action is as an input.
+    """
     shape = stacked_shape(settings.inputs, settings.history_len)
     heads = (policy, Head(VALUE, 1))
     if settings.network is not None:
-        return read_network(settings.network, shape, heads)
+        return read_network(settings.network, shape, heads, previous)
     dense = tuple(Dense(units) for units in settings.dense_units)
     recurrent = (LSTM(settings.lstm_size),) if settings.lstm else ()
     return default_network(shape, (*dense, *recurrent), heads)

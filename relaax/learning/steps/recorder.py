@@ -110,13 +110,13 @@ def observations_in(columns: Mapping[str, Array], prefix: str = "") -> Observati
 
     ``prefix`` stands before their names: ``next_`` for those that follow.
     """
-    alone = columns.get(prefix + OBSERVATION)
-    if alone is not None:
-        return alone
-    before = f"{prefix}{OBSERVATION}{SEPARATOR}"
-    return {
+    alone, before = columns.get(prefix + OBSERVATION), f"{prefix}{OBSERVATION}{SEPARATOR}"
+    named = {
         name.removeprefix(before): part for name, part in columns.items() if name.startswith(before)
     }
+    if alone is None:
+        return named
+    return {UNNAMED: alone, **named} if named else alone
 
 
 def side_by_side(histories: Array) -> Array:
@@ -197,7 +197,8 @@ class StepRecorder:
                 name: _as_image_of(stored[name].dtype, part, name)
                 for name, part in observations.items()
             }
-        return _as_image_of(cast(Array, self._observations).dtype, observations, UNNAMED)
+        stored_alone = _observed(self._observations)[OBSERVATION]
+        return _as_image_of(stored_alone.dtype, observations, UNNAMED)
 
     def forget(self, slots: IntArray) -> StepBatch | None:
         """Return what ``slots`` have begun: the end of an episode, or the state where it was cut.

@@ -23,6 +23,7 @@ from relaax.errors import ConfigurationError
 from relaax.learning.action_units import ActionUnits
 from relaax.learning.described_policy import DescribedPolicy
 from relaax.learning.filters import Scale
+from relaax.learning.networks.description import PREVIOUS_ACTION, PREVIOUS_REWARD
 from relaax.learning.networks.encoders import sees_pictures
 from relaax.learning.shapes import length_alone, lengths_by_name, needs_axis, stacked_shape
 from relaax.observations import UNNAMED, Shape
@@ -95,7 +96,7 @@ def signature_of(policy: DescribedPolicy, has_float_images: bool = False) -> Sig
     """Return the inputs of a policy: the observations that its own heads see.
 
     Images for convolutions are bytes, unless ``has_float_images``. ConfigurationError for
-    observations whose names cannot be told apart.
+    observations whose names cannot be told apart, and for a previous action or reward.
     """
     sizes, lstm_size = policy.state_size, policy.network.lstm_size
     if isinstance(sizes, Mapping):
@@ -104,6 +105,11 @@ def signature_of(policy: DescribedPolicy, has_float_images: bool = False) -> Sig
         sizes, lengths = {UNNAMED: sizes}, {UNNAMED: length_alone(policy.history_len)}
     network = policy.network
     seen = network.seen_by(network.head(name) for name in policy.heads)
+    if {PREVIOUS_ACTION, PREVIOUS_REWARD} & set(seen):
+        raise ConfigurationError(
+            "network: previous: a policy that sees its previous action or reward is not exported; "
+            "let it act behind relaax-rlx-server --exploit"
+        )
     observations = tuple(
         _observation(policy, name, shape, lengths[name], has_float_images)
         for name, shape in sizes.items()

@@ -29,7 +29,11 @@ def test_a_critic_of_transitions_sees_what_the_policy_does_not():
 def test_what_an_algorithm_names_of_a_choice_is_a_column_of_its_replay():
     algorithm = load_algorithm(REPOSITORY / "algorithms" / "dqn")
     config = algorithm.Config({"state_size": [2], "action_size": 3})
-    assert algorithm.replay_spec(config).schema.columns.keys() == {"observation", "action", "reward"}
+    assert algorithm.replay_spec(config).schema.columns.keys() == {
+        "observation",
+        "action",
+        "reward",
+    }
     config.extras = ("policy", "noise")
     columns = algorithm.replay_spec(config).schema.columns
     assert (columns["policy"].shape, columns["noise"].shape) == ((3,), (3,))

@@ -271,11 +271,14 @@ def test_an_image_that_becomes_too_small_is_named_with_the_layer_where_it_does()
     [
         ({"layer": []}, "network: layer: no such key; did you mean layers?"),
         ({"head": []}, "network: head: no such key; did you mean heads?"),
-        ({"trunk": []}, "network: trunk: no such key; there is encoders, layers and heads"),
+        (
+            {"trunk": []},
+            "network: trunk: no such key; there is encoders, layers, heads and previous",
+        ),
         (
             64,
-            "network: must be a list of layers, or a section with encoders, layers and heads, "
-            "is 64",
+            "network: must be a list of layers, or a section with encoders, layers, heads and "
+            "previous, is 64",
         ),
         ({"layers": {"dense": 4}}, "network: layers: must be a list of layers"),
         (
@@ -326,6 +329,42 @@ def test_an_observation_with_the_name_of_a_head_that_has_layers_is_refused():
     )
     names = [spec.name for spec in read_network({}, shapes, HEADS).manifest.specs]
     assert len(set(names)) == len(names)
+
+
+def test_the_previous_action_and_reward_are_inputs_beside_the_observations():
+    section = {
+        "previous": ["action", "reward"],
+        "encoders": {"previous": {"reward": [{"dense": {"units": 2, "activation": "tanh"}}]}},
+        "layers": [{"dense": 5}, {"lstm": 6}],
+    }
+    for shape, observed in ((VECTOR, 4), ({"speed": (3,)}, 64)):
+        network = read_network(section, shape, HEADS, previous=3)
+        shapes = {spec.name: spec.shape for spec in network.manifest.specs}
+        assert shapes["dense0/kernel"] == (observed + 3 + 2, 5)
+        assert shapes["previous/reward/dense0/kernel"] == (1, 2)
+
+
+def test_the_previous_action_is_joined_behind_the_convolutions_of_an_image_without_a_name():
+    layers = [{"conv2d": {"filters": 2, "kernel": 3}}, "layer_norm", {"dense": 5}, {"lstm": 6}]
+    section = {"previous": ["action"], "layers": layers}
+    network = read_network(section, (5, 5, 1), HEADS, previous=3)
+    names = [spec.name for spec in network.manifest.specs[::2]]
+    assert names[:4] == ["conv0/kernel", "norm0/scale", "dense0/kernel", "lstm/kernel"]
+    assert network.manifest.specs[4].shape == (3 * 3 * 2 + 3, 5)
+
+
+@pytest.mark.parametrize(
+    ("section", "previous", "said"),
+    [
+        ({"previous": ["action"]}, 0, "this algorithm has no previous action and reward"),
+        ({"previous": True}, 3, "must be a list of action and reward, is True"),
+        ({"previous": ["acton"]}, 3, "acton: no such input; did you mean action?"),
+    ],
+)
+def test_a_mistake_in_the_previous_inputs_names_it(section, previous, said):
+    with pytest.raises(ValueError, match="previous") as refusal:
+        read_network(section, VECTOR, HEADS, previous)
+    assert str(refusal.value) == f"network: previous: {said}"
 
 
 def test_a_small_image_without_an_encoder_is_named():
