@@ -16,7 +16,7 @@ from relaax.learning.model import Choice
 from relaax.learning.networks.description import POLICY, Head, NamedLayers, Network
 from relaax.learning.networks.layers import Dense, LayerNorm, Reshape
 from relaax.learning.networks.manifest import Parameters
-from relaax.learning.rollouts.columns import DISTRIBUTION, LOG_PROBABILITY, NOISE
+from relaax.learning.rollouts.columns import LOG_PROBABILITY, NOISE
 from relaax.observations import UNNAMED, Observations, Shape
 
 Array = npt.NDArray[Any]
@@ -85,26 +85,24 @@ class NumpyPolicy:
             hidden = _joined([encoded[name] for name in self._shared], len(noise))
         else:
             hidden = _scaled(observations)
-        outputs = hidden = _after(self._steps, arrays, hidden)
-
-        def of_head(steps: Sequence[Step], beside: Sequence[str]) -> FloatArray:
-            return _after(steps, arrays, _joined([hidden, *(encoded[name] for name in beside)]))
-
+        for step in self._steps:
+            hidden = step(arrays, hidden)
+        outputs, distribution = hidden, self._distribution
         if self._heads:
-            outputs = _joined([of_head(*head) for head in self._heads])
-        distribution, width = self._distribution, outputs.shape[1]
+            outputs = _joined([_of_head(arrays, hidden, encoded, *head) for head in self._heads])
+        width = outputs.shape[1]
         if self._mask is not None and isinstance(observations, dict):
             maskable = cast(Maskable, distribution)
             outputs = maskable.masked(outputs, observations[self._mask])
-        actions = distribution.choose(outputs, noise)
-        extras = {name: of_head(*head) for name, head in self._recorded.items()}
-        if LOG_PROBABILITY in self._extras:
-            likely = cast(Distribution, distribution)
-            extras[LOG_PROBABILITY] = likely.log_likelihood(outputs, actions)
-        if DISTRIBUTION in self._extras:
-            extras[DISTRIBUTION] = outputs[:, :width]
-        if NOISE in self._extras:
-            extras[NOISE] = noise
+        actions, extras = distribution.choose(outputs, noise), {}
+        for name in self._extras:
+            if name == LOG_PROBABILITY:
+                likely = cast(Distribution, distribution)
+                extras[name] = likely.log_likelihood(outputs, actions)
+            elif name in self._recorded:
+                extras[name] = _of_head(arrays, hidden, encoded, *self._recorded[name])
+            else:
+                extras[name] = noise if name == NOISE else outputs[:, :width]
         return Choice(actions, extras, recurrent_state)
 
     def _encoded(self, arrays: Arrays, observations: Mapping[str, Array]) -> Arrays:
@@ -185,6 +183,17 @@ def _joined(parts: Sequence[FloatArray], count: int = 0) -> FloatArray:
     if len(parts) == 1:
         return parts[0]
     return np.concatenate(parts, axis=1) if parts else np.zeros((count, 0), np.float32)
+
+
+def _of_head(
+    arrays: Arrays,
+    hidden: FloatArray,
+    encoded: Arrays,
+    steps: Sequence[Step],
+    beside: Sequence[str],
+) -> FloatArray:
+    """Return the outputs [B, N] of a head that sees the observations ``beside`` the shared ones."""
+    return _after(steps, arrays, _joined([hidden, *(encoded[name] for name in beside)]))
 
 
 def _head_steps(head: Head) -> list[Step]:
