@@ -1,11 +1,6 @@
 """Parts of an actor-critic that tests ask its builder for."""
 
 
-def columns_of(algorithm, config):
-    """The columns of its rollouts."""
-    return algorithm.Builder(config).columns()
-
-
 def gradients_of(algorithm, config):
     """What computes its gradients."""
     from relaax.learning.networks.parameters_tf import ParameterTensors

@@ -36,7 +36,9 @@ class Da3cBuilder(OnPolicyBuilder[ActorCriticConfig]):
         from relaax.learning.gradients_tf import RolloutGradients
 
         length = self.config.settings.episode_len
-        return RolloutGradients(self.network(), tensors, self.objective(), length, self.columns())
+        return RolloutGradients(
+            self.network(), tensors, self.objective(), length, self.config.columns()
+        )
 
     def method(self, tensors: Any) -> WholeRollouts:
         """See OnPolicyBuilder."""

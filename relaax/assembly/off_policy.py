@@ -3,13 +3,18 @@
 from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any, Generic, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
-from relaax.algorithm_base import Builder, FloatVector, Learner
-from relaax.assembly.parts import Averaging, ExperienceParts, ParameterParts, PolicyParts
-from relaax.learning.networks import Network
+from relaax.algorithm_base import FloatVector, Learner
+from relaax.assembly.parts import (
+    Averaging,
+    ExperienceParts,
+    MethodBuilder,
+    ParameterParts,
+    PolicyParts,
+)
 from relaax.learning.off_policy.config import POLICY_VARIABLE, OffPolicyConfig
 from relaax.learning.off_policy.learner import OffPolicyLearner
 from relaax.learning.off_policy.learner_roles import Update
@@ -30,13 +35,8 @@ ERROR_UPDATES = 16
 ConfigT = TypeVar("ConfigT", bound=OffPolicyConfig)
 
 
-class OffPolicyBuilder(
-    Builder[Network, PolicyParts, ExperienceParts, ParameterParts], Generic[ConfigT]
-):
+class OffPolicyBuilder(MethodBuilder[ConfigT]):
     """Derive from it, and return the ``update`` of a batch; override ``policy`` to explore."""
-
-    def __init__(self, config: ConfigT) -> None:
-        self.config = config
 
     @abstractmethod
     def update(self, variables: Callable[..., Any]) -> Update:
@@ -50,30 +50,12 @@ class OffPolicyBuilder(
         """Return what the update of ``count`` transitions draws with."""
         return np.zeros(count, np.float32)
 
-    def network(self) -> Network:
-        """See Builder."""
-        return self.config.network
-
     def policy(self, seed: int) -> PolicyParts:
         """See Builder; continuous actions are drawn evenly up to ``first_random_steps``."""
-        config, settings = self.config, self.config.settings
-        random_steps = None
+        parts, settings = super().policy(seed), self.config.settings
         if isinstance(settings, ContinuousSettings):
-            random_steps = settings.first_random_steps
-        return PolicyParts(
-            network=self.network(),
-            actions=config.actions,
-            inputs=settings.inputs,
-            history_len=settings.history_len,
-            filters=config.filters(),
-            space=config.action_space(),
-            seed=settings.seed,
-            gpu=settings.gpu,
-            heads=config.heads,
-            mask=settings.mask,
-            units=config.action_units,
-            random_steps=random_steps,
-        )
+            return replace(parts, random_steps=settings.first_random_steps)
+        return parts
 
     def experience(self) -> ExperienceParts:
         """See Builder."""
@@ -88,7 +70,7 @@ class OffPolicyBuilder(
         if settings.prioritized is not None:
             table = TableSpec(view, "prioritized", limiter, alpha=settings.prioritized.alpha)
         return ExperienceParts(
-            columns=config.columns,
+            columns=config.columns(),
             stored=config.stored_columns,
             tables={TABLE: table},
             capacity=settings.replay_size,

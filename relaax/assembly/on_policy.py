@@ -2,17 +2,16 @@
 
 from abc import abstractmethod
 from dataclasses import replace
-from typing import Any, Generic, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
-from relaax.algorithm_base import Builder, FloatVector, Learner
-from relaax.assembly.parts import ExperienceParts, ParameterParts, PolicyParts, WorkerParts
-from relaax.learning.networks import Network, initial_parameters
+from relaax.algorithm_base import FloatVector, Learner
+from relaax.assembly.parts import ExperienceParts, MethodBuilder, ParameterParts, WorkerParts
+from relaax.learning.networks import initial_parameters
 from relaax.learning.on_policy import PolicyConfig
 from relaax.learning.on_policy.learner import Method, OnPolicyLearner
 from relaax.learning.placements.home import Home
-from relaax.learning.rollouts import Columns
 from relaax.parameters.schedule import Remembered
 from relaax.replay.limiter import Limiter
 from relaax.replay.rollouts import Rollouts
@@ -24,17 +23,12 @@ TABLE = "rollouts"
 ConfigT = TypeVar("ConfigT", bound=PolicyConfig)
 
 
-class OnPolicyBuilder(
-    Builder[Network, PolicyParts, ExperienceParts, ParameterParts], Generic[ConfigT]
-):
+class OnPolicyBuilder(MethodBuilder[ConfigT]):
     """Derive from it, and return the ``method``.
 
     Where the learner has a process of its own, it has the parameters, and publishes them; where
     workers learn, the parameter server has them, and gradients move them.
     """
-
-    def __init__(self, config: ConfigT) -> None:
-        self.config = config
 
     @abstractmethod
     def method(self, tensors: Any) -> Method[Any]:
@@ -43,37 +37,6 @@ class OnPolicyBuilder(
     def learning_rate(self, method: Method[Any]) -> float:
         """Return the learning rate, which is annealed."""
         return self.config.settings.initial_learning_rate
-
-    def network(self) -> Network:
-        """See Builder."""
-        return self.config.network
-
-    def policy(self, seed: int) -> PolicyParts:
-        """See Builder."""
-        config, settings = self.config, self.config.settings
-        return PolicyParts(
-            network=self.network(),
-            actions=config.distribution,
-            inputs=settings.inputs,
-            history_len=settings.history_len,
-            filters=config.filters(),
-            space=config.action_space(),
-            seed=settings.seed,
-            gpu=settings.gpu,
-            mask=settings.mask,
-            units=config.action_units,
-        )
-
-    def columns(self, filtered: Any = ()) -> Columns:
-        """Return the columns of a row of a rollout; some observations will be ``filtered``."""
-        config = self.config
-        return Columns.of(
-            self.network(),
-            config.distribution,
-            action_mask=config.settings.mask,
-            filtered=filtered,
-            extras=config.extras,
-        )
 
     def experience(self) -> ExperienceParts:
         """See Builder."""
@@ -87,8 +50,8 @@ class OnPolicyBuilder(
             keeps_undrawn=True,
         )
         parts = ExperienceParts(
-            columns=self.columns(),
-            stored=self.columns(config.filters().states),
+            columns=config.columns(),
+            stored=config.columns(list(config.filters().states)),
             tables={TABLE: table},
             capacity=settings.steps_stored,
             units=config.units(),

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, TypeAlias
+from typing import Any, Generic, Literal, TypeAlias, TypeVar
 
 import numpy as np
 
@@ -13,6 +13,7 @@ from relaax.learning.distributions import ActionHead
 from relaax.learning.exploration import NoiseSource
 from relaax.learning.exploration.parameter_noise import ParameterNoise
 from relaax.learning.filters import Filters
+from relaax.learning.method_config import MethodConfig
 from relaax.learning.model import PolicyModel
 from relaax.learning.networks import POLICY, Network
 from relaax.learning.networks.manifest import Parameters
@@ -136,3 +137,35 @@ class ParameterParts:
 
 #: A builder whose parts are those of ``relaax.learning``.
 PartsBuilder: TypeAlias = Builder[Network, PolicyParts, ExperienceParts, ParameterParts]
+
+ConfigT = TypeVar("ConfigT", bound=MethodConfig)
+
+
+class MethodBuilder(
+    Builder[Network, PolicyParts, ExperienceParts, ParameterParts], Generic[ConfigT]
+):
+    """The parts that all methods of this library have in common."""
+
+    def __init__(self, config: ConfigT) -> None:
+        self.config = config
+
+    def network(self) -> Network:
+        """See Builder."""
+        return self.config.network
+
+    def policy(self, seed: int) -> PolicyParts:
+        """See Builder."""
+        config, settings = self.config, self.config.settings
+        return PolicyParts(
+            network=self.network(),
+            actions=config.actions,
+            inputs=settings.inputs,
+            history_len=settings.history_len,
+            filters=config.filters(),
+            space=config.action_space(),
+            seed=settings.seed,
+            gpu=settings.gpu,
+            heads=config.heads,
+            mask=settings.mask,
+            units=config.action_units,
+        )

@@ -18,6 +18,7 @@ Acting
 ``action_units``        the units of continuous actions: a policy's own, and those of the plant
 ``executed_actions``    what environments report to have executed in the place of actions
 ``action_settings``     the keys that describe continuous actions in the YAML file
+``method_config``       keys and configuration that all algorithms of this library share
 ``described_policy``    all that an action depends on, for what acts outside of this package
 
 Learning

@@ -9,10 +9,8 @@ import numpy.typing as npt
 from pydantic import Field, PositiveFloat, PositiveInt, field_validator, model_validator
 
 from relaax.algorithm_base import Section
-from relaax.learning.action_mask import ActionMask, inputs_of
 from relaax.learning.action_settings import ActionSettings, Numbers
-from relaax.learning.shapes import StateSize
-from relaax.observations import Shapes
+from relaax.learning.method_config import MethodSettings
 from relaax.parameters.schedule import Schedule
 from relaax.parameters.schedules import Linear
 
@@ -49,22 +47,16 @@ class LearnersSection(Section):
     timeout: float = Field(5.0, gt=0, le=8)
 
 
-class OffPolicySettings(Section):
+class OffPolicySettings(MethodSettings):
     """Derive an algorithm's settings from it: they add actions, and may give other defaults."""
 
-    #: Shape of one state, or the shapes of several observations by name.
-    state_size: StateSize
     #: So many of the latest states are an observation, side by side along the last axis. One of
     #: them is stored with each step.
     history_len: PositiveInt = 1
-    #: The network's layers, or the path of a file with them; None: those of ``hidden_layers``.
-    network: Any = None
     #: Units of the dense layers of all networks.
     hidden_layers: tuple[PositiveInt, ...] = (256, 256)
     #: Give the numbers of states mean 0 and standard deviation 1; images stay as they are.
     filter_states: bool = False
-    #: Environment steps of all agents together after which the training is over.
-    max_global_step: float = Field(1e6, ge=1)
     #: Steps that are stored; the oldest make room for new ones.
     replay_size: PositiveInt = 1_000_000
     #: Steps that are stored before learning begins.
@@ -77,18 +69,8 @@ class OffPolicySettings(Section):
     prioritized: PrioritySection | None = None
     #: Several learners; None: one, which publishes.
     learners: LearnersSection | None = None
-    #: Discount factor.
-    rewards_gamma: float = Field(0.99, gt=0, le=1)
     #: Steps that rewards are summed over before the value of what follows.
     n_step: PositiveInt = 1
-    #: Learn from rewards multiplied by this; scores are reported as they are.
-    reward_scale: PositiveFloat = 1.0
-    #: After that, learn from rewards cut to [-1, 1].
-    clip_rewards: bool = False
-    #: Let TensorFlow see the GPU.
-    gpu: bool = False
-    #: Seed of initial parameters, of action sampling and of what is drawn; None draws one.
-    seed: int | None = Field(None, ge=0)
 
     @property
     def exploration_by_step(self) -> dict[str, Linear]:
@@ -105,16 +87,6 @@ class OffPolicySettings(Section):
     def _switch(cls, value: Any) -> Any:
         """Take ``true`` for the defaults and ``false`` for none."""
         return ({} if value else None) if isinstance(value, bool) else value
-
-    @property
-    def mask(self) -> ActionMask | None:
-        """The observation that says which actions are allowed, if there is one."""
-        return None
-
-    @property
-    def inputs(self) -> Shapes:
-        """The shapes of what the network sees: ``state_size`` without the mask of actions."""
-        return inputs_of(self.state_size, self.mask)
 
     @model_validator(mode="after")
     def _describes_one_network(self) -> "OffPolicySettings":
@@ -155,6 +127,7 @@ class OffPolicySettings(Section):
 
     def doubts(self) -> Iterator[str]:
         """Yield in sentences what is allowed, and hardly meant."""
+        yield from super().doubts()
         steps = f"max_global_step, {self.max_global_step:,.0f}"
         if self.learning_steps < max(self.max_global_step / 10, self.batch_size):
             yield (

@@ -1,16 +1,13 @@
 """The configuration of an actor-critic, as the servers want it."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from math import inf
+from collections.abc import Iterator, Mapping
 from typing import Any, Literal
 
 from pydantic import PositiveFloat, PositiveInt, field_validator, model_validator
 
-from relaax.algorithm_base import ConfigBase, FloatVector, Section
+from relaax.algorithm_base import Section
 from relaax.algorithm_base.config_base import require_effect
-from relaax.learning.action_mask import space_with_mask
-from relaax.learning.described_policy import DescribedPolicy
-from relaax.learning.filters import Filters
+from relaax.learning.method_config import MethodConfig
 from relaax.learning.on_policy.continuous import Actions
 from relaax.learning.on_policy.networks import layers_of, network_of
 from relaax.learning.on_policy.policy_settings import PolicySettings
@@ -134,12 +131,13 @@ class ActorCriticSettings(PolicySettings):
         return ({} if value else None) if isinstance(value, bool) else value
 
 
-class PolicyConfig(ConfigBase):
+class PolicyConfig(MethodConfig):
     """The typed settings of a policy and a value, checked once, and what they make.
 
     ``algorithm`` is its name in checkpoints.
     """
 
+    settings: PolicySettings
     #: What is recorded of each choice, for what learns; see ``Columns.of``.
     extras: tuple[str, ...] = (LOG_PROBABILITY,)
 
@@ -148,36 +146,11 @@ class PolicyConfig(ConfigBase):
     ) -> None:
         super().__init__(config)
         self.settings = settings
-        self.distribution = actions.distribution
+        self.actions = self.distribution = actions.distribution
         self.network = network_of(settings, actions.head, previous_size(actions.distribution))
         self._algorithm = algorithm
         self._actions = actions
-        #: Makes actions of the plant of those that are drawn; None for discrete ones.
         self.action_units = actions.units
-
-    def filters(self) -> Filters:
-        """Return new filters of states and rewards; DA3C, for instance, has none."""
-        return Filters()
-
-    def units(self) -> Mapping[str, Any]:
-        """Return what -1 and 1 of an action stand for, as JSON values."""
-        return {} if self.action_units is None else self.action_units.fingerprint
-
-    def describe_policy(self, vector: FloatVector) -> DescribedPolicy:
-        """Return what actions depend on, for parameters with the statistics of filters [size]."""
-        settings, filters = self.settings, self.filters()
-        own, scales = filters.separated(vector)
-        filters.use(scales)
-        return DescribedPolicy(
-            network=self.network,
-            parameters=self.network.manifest.unpack(own),
-            distribution=self.distribution,
-            state_size=settings.inputs,
-            history_len=settings.history_len,
-            action_mask=settings.mask,
-            scales={name: each.scale for name, each in filters.states.items()},
-            units=self.action_units,
-        )
 
     def fingerprint(self) -> dict[str, Any]:
         """Return what a checkpoint must agree on, as JSON values."""
@@ -190,31 +163,9 @@ class PolicyConfig(ConfigBase):
             **self.filters().fingerprint(),
         }
 
-    def scales_states(self) -> bool:
-        """Return whether states are filtered."""
-        return bool(self.filters().states)
-
-    def largest_reward(self) -> float:
-        """Return the size up to which a reward is one that values are learnt of well."""
-        if self.settings.clip_rewards or self.filters().rewards is not None:
-            return inf
-        return super().largest_reward() / self.settings.reward_scale
-
-    def doubts(self) -> Sequence[str]:
-        """Return what is hardly meant; see ``ConfigBase``."""
-        return [*self.settings.doubts()]
-
-    def observation_space(self) -> Space:
-        """Return arrays of numbers of ``state_size``, by name if it has names; so is the mask."""
-        return space_with_mask(self.settings.state_size, self.settings.mask)
-
     def action_space(self) -> Space:
         """Return the space of actions."""
         return self._actions.space
-
-    def uses_gpu(self) -> bool:
-        """Return whether TensorFlow sees the GPU."""
-        return self.settings.gpu
 
     def has_learner(self) -> bool:
         """Return whether a process of its own learns, and no worker."""

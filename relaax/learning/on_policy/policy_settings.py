@@ -13,9 +13,7 @@ from pydantic import (
 )
 
 from relaax.algorithm_base.config_base import require_effect
-from relaax.learning.action_mask import ActionMask, inputs_of
-from relaax.learning.shapes import HistoryLength, StateSize
-from relaax.observations import Shapes
+from relaax.learning.method_config import MethodSettings
 from relaax.parameters.optimizers import OptimizerSections
 from relaax.parameters.schedule import Schedule
 
@@ -29,19 +27,12 @@ BATCHES_STORED = 32
 FEW_ENVIRONMENTS = 32
 
 
-class PolicySettings(OptimizerSections):
+class PolicySettings(MethodSettings, OptimizerSections):
     """The keys of the ``algorithm:`` section that say what is learnt, and how much of it.
 
     What describes its actions is in ``DiscreteSettings`` and ``ContinuousSettings``.
     """
 
-    #: Shape of one state: ``[]`` for a number, ``[n]`` for a vector, ``[height, width]`` or with
-    #: channels for an image; or the shapes of several observations by name.
-    state_size: StateSize
-    #: How many of the latest states the network sees together; by name for some observations.
-    history_len: HistoryLength = 1
-    #: The network's layers, or the path of a file with them; None: those of the next three keys.
-    network: Any = None
     #: Units of the dense layers before the heads; None: [256] after convolutions, else [64, 64].
     hidden_layers: tuple[PositiveInt, ...] | None = None
     #: A recurrent layer between the dense layers and the heads.
@@ -62,16 +53,10 @@ class PolicySettings(OptimizerSections):
     entropy_beta: float = Field(0.01, ge=0)
     #: Weight of the value loss beside the policy loss.
     value_loss_weight: PositiveFloat = 0.5
-    #: Discount factor.
-    rewards_gamma: float = Field(0.99, gt=0, le=1)
     #: Lambda of the returns: 1 for n-step returns, less to trust the values more than the rewards.
     trace_decay: float = Field(1.0, ge=0, le=1)
     #: Give the advantages of each update mean 0 and standard deviation 1.
     normalize_advantages: bool = False
-    #: Learn from rewards multiplied by this; scores are reported as they are.
-    reward_scale: PositiveFloat = 1.0
-    #: Learn from rewards cut to [-1, 1]; scores are reported uncut.
-    clip_rewards: bool = False
     #: How often each rollout is learnt from, with an update each time.
     passes: PositiveInt = 1
     #: Into how many updates the rollouts of each pass are divided at random.
@@ -91,10 +76,6 @@ class PolicySettings(OptimizerSections):
     replay_size: PositiveInt | None = None
     #: How often workers ask for newer parameters, in seconds.
     pull_interval_s: PositiveFloat = 0.02
-    #: Let TensorFlow see the GPU.
-    gpu: bool = False
-    #: Seed of initial parameters and of action sampling; None draws one.
-    seed: int | None = Field(None, ge=0)
 
     @model_validator(mode="after")
     def _describes_one_network(self) -> "PolicySettings":
@@ -105,6 +86,7 @@ class PolicySettings(OptimizerSections):
 
     def doubts(self) -> Iterator[str]:
         """Yield in sentences what is allowed, and hardly meant."""
+        yield from super().doubts()
         if self.replay_size is not None and self._environments < FEW_ENVIRONMENTS:
             yield (
                 f"replay_size: {self.replay_size:,} steps hold the rollouts of "
@@ -171,21 +153,6 @@ class PolicySettings(OptimizerSections):
             begin=self.anneal_from,
             begin_key="anneal_from",
         )
-
-    @property
-    def mask(self) -> ActionMask | None:
-        """The observation that says which actions are allowed, if there is one."""
-        return None
-
-    @property
-    def mask_name(self) -> str | None:
-        """The name of that observation."""
-        return None if self.mask is None else self.mask.name
-
-    @property
-    def inputs(self) -> Shapes:
-        """The shapes of what the network sees: ``state_size`` without the mask of actions."""
-        return inputs_of(self.state_size, self.mask)
 
     @property
     def is_image(self) -> bool:

@@ -5,7 +5,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from actor_critic_parts import columns_of, gradients_of
+from actor_critic_parts import gradients_of
 from numpy_network import NumpyNetwork
 from numpy_returns import returns_of, vtrace_of
 from rollout_samples import random_rollouts
@@ -130,7 +130,7 @@ def _make_case(da3c):
         da3c.prepare_to_fork()
         from relaax.learning.networks.parameters_tf import ParameterTensors
 
-        dtype = columns_of(da3c, config).observation_dtype
+        dtype = config.columns().observation_dtype
         tensors = ParameterTensors(network)
         gradients = gradients_of(da3c, config)
         return SimpleNamespace(

@@ -4,7 +4,7 @@ import dataclasses
 
 import numpy as np
 import pytest
-from actor_critic_parts import columns_of, gradients_of
+from actor_critic_parts import gradients_of
 from numpy_network import NumpyNetwork
 from numpy_returns import returns_of, vtrace_of
 from rollout_samples import random_rollouts
@@ -109,7 +109,7 @@ def test_gradients_through_a_recurrent_layer_are_the_same_to_the_bit_each_time(c
 def rollout_of(continuous, config):
     """One rollout of normal numbers."""
     normal = np.random.default_rng(3).normal
-    rollout = RolloutBatch.zeros(1, ROWS, columns_of(continuous, config))
+    rollout = RolloutBatch.zeros(1, ROWS, config.columns())
     columns = ("observations", "actions", "rewards", "recurrent_state")
     drawn = {name: normal(size=getattr(rollout, name).shape).astype(np.float32) for name in columns}
     ones = np.ones_like(rollout.valid)

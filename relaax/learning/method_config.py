@@ -1,0 +1,141 @@
+"""What the configurations of all algorithms of this library share."""
+
+from abc import abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
+from math import inf
+from typing import Any
+
+from pydantic import Field, PositiveFloat
+
+from relaax.algorithm_base import ConfigBase, FloatVector, Section
+from relaax.learning.action_mask import ActionMask, inputs_of, space_with_mask
+from relaax.learning.action_units import ActionUnits
+from relaax.learning.described_policy import DescribedPolicy
+from relaax.learning.distributions import ActionHead
+from relaax.learning.filters import Filters
+from relaax.learning.networks import POLICY, Network
+from relaax.learning.rollouts import Columns
+from relaax.learning.shapes import HistoryLength, StateSize
+from relaax.observations import Shapes
+from relaax.spaces import Space
+
+
+class MethodSettings(Section):
+    """The keys that the ``algorithm:`` section of each of them has."""
+
+    #: Shape of one state: ``[]`` for a number, ``[n]`` for a vector, ``[height, width]`` or with
+    #: channels for an image; or the shapes of several observations by name.
+    state_size: StateSize
+    #: How many of the latest states the network sees together; by name for some observations.
+    history_len: HistoryLength = 1
+    #: The network's layers, or the path of a file with them; None: those of the keys for layers.
+    network: Any = None
+    #: Environment steps of all agents together after which the training is over.
+    max_global_step: float = Field(1e6, ge=1)
+    #: Discount factor.
+    rewards_gamma: float = Field(0.99, gt=0, le=1)
+    #: Learn from rewards multiplied by this; scores are reported as they are.
+    reward_scale: PositiveFloat = 1.0
+    #: Learn from rewards cut to [-1, 1], after that; scores are reported uncut.
+    clip_rewards: bool = False
+    #: Let TensorFlow see the GPU.
+    gpu: bool = False
+    #: Seed of initial parameters, of actions and of samples; None draws one.
+    seed: int | None = Field(None, ge=0)
+
+    def doubts(self) -> Iterator[str]:
+        """Yield in sentences what is allowed, and hardly meant."""
+        yield from ()
+
+    @property
+    def mask(self) -> ActionMask | None:
+        """The observation that says which actions are allowed, if there is one."""
+        return None
+
+    @property
+    def mask_name(self) -> str | None:
+        """The name of that observation."""
+        return None if self.mask is None else self.mask.name
+
+    @property
+    def inputs(self) -> Shapes:
+        """The shapes of what the network sees: ``state_size`` without the mask of actions."""
+        return inputs_of(self.state_size, self.mask)
+
+
+class MethodConfig(ConfigBase):
+    """The typed settings, checked once, and what they make. Derived classes set all of these."""
+
+    settings: MethodSettings
+    #: What actors choose with.
+    network: Network
+    #: How actions are made of what the ``heads`` of the network put out.
+    actions: ActionHead
+    heads: tuple[str, ...] = (POLICY,)
+    #: Makes actions of the plant of these; None for discrete ones.
+    action_units: ActionUnits | None = None
+    #: What is recorded of each choice, for what learns; see ``Columns.of``.
+    extras: tuple[str, ...] = ()
+
+    def columns(self, filtered: Sequence[str] = ()) -> Columns:
+        """Return what actors observe and do; observations that will be ``filtered`` apart."""
+        return Columns.of(
+            self.network,
+            self.actions,
+            action_mask=self.settings.mask,
+            filtered=filtered,
+            extras=self.extras,
+        )
+
+    def filters(self) -> Filters:
+        """Return new filters of states and rewards; by default there are none."""
+        return Filters()
+
+    def units(self) -> Mapping[str, Any]:
+        """Return what -1 and 1 of an action stand for, as JSON values."""
+        return {} if self.action_units is None else self.action_units.fingerprint
+
+    def describe_policy(self, vector: FloatVector) -> DescribedPolicy:
+        """Return what actions depend on; of the parameters [size] the policy's come first.
+
+        The statistics of filters come last.
+        """
+        manifest, filters, settings = self.network.manifest, self.filters(), self.settings
+        own, scales = filters.separated(vector)
+        return DescribedPolicy(
+            network=self.network,
+            parameters=manifest.unpack(own[: manifest.size]),
+            distribution=self.actions,
+            state_size=settings.inputs,
+            action_mask=settings.mask,
+            history_len=settings.history_len,
+            heads=tuple(self.heads),
+            units=self.action_units,
+            scales=dict(zip(filters.states, scales, strict=False)),  # those of rewards come last
+        )
+
+    def scales_states(self) -> bool:
+        """Return whether states are filtered."""
+        return bool(self.filters().states)
+
+    def largest_reward(self) -> float:
+        """Return the size up to which a reward is one that values are learnt of well."""
+        if self.settings.clip_rewards or self.filters().rewards is not None:
+            return inf
+        return super().largest_reward() / self.settings.reward_scale
+
+    def doubts(self) -> Sequence[str]:
+        """Return what is hardly meant; see ``ConfigBase``."""
+        return [*self.settings.doubts()]
+
+    def observation_space(self) -> Space:
+        """Return arrays of numbers of ``state_size``, by name if it has names; so is the mask."""
+        return space_with_mask(self.settings.state_size, self.settings.mask)
+
+    @abstractmethod
+    def action_space(self) -> Space:
+        """Return the space of actions."""
+
+    def uses_gpu(self) -> bool:
+        """Return whether TensorFlow sees the GPU."""
+        return self.settings.gpu
