@@ -170,12 +170,15 @@ class ReplayMemoryClient:
     def pub_bytes(self, topic: str | Buffer, data: Buffer | str | None = None) -> None:
         """Publish as the server's own ``pub_bytes`` does, in a learner that is elsewhere.
 
-        ReplayAway if the server does not answer.
+        ReplayAway if the server does not answer, NotReady if it has too many calls at once.
         """
         self._stub(self.req_endpoint).publish(*message_of(topic, data))
 
     def push_log(self, log_message: str) -> None:
-        """Write a line to the server's log file; ReplayAway if the server does not answer."""
+        """Write a line to the server's log file.
+
+        ReplayAway if the server does not answer, NotReady if it has too many calls at once.
+        """
         self._stub(self.push_endpoint).write_log(self._name, log_message)
 
     def close(self, timeout_s: float = CLOSE_TIMEOUT_S) -> None:
