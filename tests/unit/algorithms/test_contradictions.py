@@ -36,6 +36,18 @@ REFUSED = {
         "ppo", CHOICES, {"max_global_step": 1000, "rollouts_per_batch": 8, "episode_len": 128},
         "rollouts_per_batch: 8 rollouts of episode_len, 128, are more steps than max_global_step",
     ),
+    "workers that learn draw from no table": (
+        "da3c", CHOICES, {"max_policy_lag": 1},
+        "max_policy_lag: no effect without learner: process",
+    ),
+    "nobody waits for a learner in a process": (
+        "da3c", CHOICES, {"learner": "process", "wait_for_learning": "never"},
+        "wait_for_learning: no effect without learner: worker",
+    ),
+    "workers do not move the learning rate": (
+        "ppo", CHOICES, {"learner": "worker", "learning_rate_schedule": "kl"},
+        "learning_rate_schedule: kl needs learner: process",
+    ),
     "more minibatches than steps": (
         "ppo", CHOICES, {"rollouts_per_batch": 1, "episode_len": 4, "minibatches": 5},
         "minibatches: a batch has 4 steps, which are not divided into 5",
