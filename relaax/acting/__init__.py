@@ -7,8 +7,6 @@
 ``module_dict``       what is learnt, by name, and as the vector that travels
 ``experience``        hands steps on, each once
 ``session``           the parts that a process hands to its actor
-``announced_spaces``  compares the spaces of environments with those of the algorithm
-``first_look``        doubtful values in the first steps of environments
 """
 
 from relaax.acting.actor import Actor

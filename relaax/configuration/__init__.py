@@ -13,6 +13,8 @@
 ``exit_status``         turns known errors into one line and an exit status
 ``algorithm_location``  finds an algorithm's folder
 ``algorithm_loader``    imports the algorithm from its folder
+``announced_spaces``    compares the spaces of environments with those of the algorithm
+``first_look``          doubtful values in the first steps of environments
 ``space_check``         checks the spaces that the algorithm gives
 ``access``              begins a server, and guards a process as its options say
 ``yaml_limits``         YAML that does not grow when it is read

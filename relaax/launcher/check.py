@@ -5,10 +5,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from relaax.acting.announced_spaces import DOUBTFUL
 from relaax.algorithm_base import ConfigBase
 from relaax.configuration import AlgorithmSection
 from relaax.configuration.algorithm_loader import Algorithm, load_algorithm, make_config
+from relaax.configuration.announced_spaces import DOUBTFUL
 from relaax.configuration.commands import LEARNER, PARAMETER_SERVER, REPLAY_SERVER, RLX_SERVER
 from relaax.errors import ConfigurationError
 from relaax.launcher.described import HERE, Described

@@ -31,8 +31,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NoReturn
 
-from relaax.acting.announced_spaces import DOUBTFUL
 from relaax.configuration import run_command
+from relaax.configuration.announced_spaces import DOUBTFUL
 from relaax.configuration.exit_status import USAGE
 from relaax.errors import ConfigurationError
 from relaax.launcher.check import Findings, check, doubts_in

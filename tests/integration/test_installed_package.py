@@ -85,7 +85,7 @@ def test_the_client_needs_nothing_but_numpy(installed: Path, tmp_path: Path):
 def test_the_algorithm_to_start_from_is_in_the_package(installed: Path, tmp_path: Path):
     program = """
 from pathlib import Path
-from relaax.launcher.new_algorithm import write_new_algorithm
+from relaax.launcher.new_application import write_new_algorithm
 print(*(path.name for path in write_new_algorithm(Path("mine"))))
 """
     names = run_away_from_the_checkout(program, installed, tmp_path).split()
@@ -96,6 +96,6 @@ print(*(path.name for path in write_new_algorithm(Path("mine"))))
 
 
 def test_generated_code_is_in_the_package(installed: Path):
-    bridge = installed / "relaax" / "bridge"
+    bridge = installed / "relaax" / "parameters"
     generated = {"bridge_pb2.py", "bridge_pb2.pyi", "bridge_pb2_grpc.py"}
     assert generated <= {path.name for path in bridge.iterdir()}

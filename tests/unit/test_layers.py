@@ -1,6 +1,8 @@
 """Which part may import which: dependencies point one way."""
 
 import ast
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -101,12 +103,7 @@ MAY_IMPORT = {
     "relaax/replay/process": OF_COMMANDS,
     "relaax/server/certificates": (*GROUND, "relaax/configuration", "relaax/net/access"),
     "relaax/server/exploitation": OF_COMMANDS,
-    "relaax/server/rlx_server": (
-        *OF_COMMANDS,
-        "relaax/acting",
-        "relaax/protocol",
-        "relaax/server/exploitation",
-    ),
+    "relaax/server/rlx_server": (*OF_COMMANDS, "relaax/protocol", "relaax/server/exploitation"),
     "relaax/server/learner": (*OF_COMMANDS, "relaax/replay/process"),
     # An actor's process has an environment and a policy: it is a worker and a client at once.
     "relaax/server/actor": (*OF_COMMANDS, "relaax/acting", "relaax/client", "relaax/learning"),
@@ -115,7 +112,6 @@ MAY_IMPORT = {
     # One process with all the parts of a training.
     "relaax/server/serial": (
         *OF_COMMANDS,
-        "relaax/acting",
         "relaax/client",
         "relaax/parameters/process",
         "relaax/protocol",
@@ -126,7 +122,6 @@ MAY_IMPORT = {
     # its settings.
     "relaax/launcher": (
         *OF_COMMANDS,
-        "relaax/acting",
         "relaax/parameters/process",
         "relaax/replay/process",
         "relaax/server/serial",
@@ -267,3 +262,14 @@ def test_such_a_module_is_imported_by_others_only_when_a_function_is_called():
         )
     ]
     assert strangers == []
+
+
+def test_no_server_needs_gymnasium():
+    """Only programs with environments of their own do: images of servers do not have it."""
+    servers = (
+        "relaax.launcher.main", "relaax.parameters.process.wiring", "relaax.replay.process.main",
+        "relaax.server.learner.builder", "relaax.server.rlx_server.wiring",
+        "relaax.server.rlx_server.worker.process",
+    )  # fmt: skip
+    code = f"import sys; sys.modules['gymnasium'] = None; import {', '.join(servers)}"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

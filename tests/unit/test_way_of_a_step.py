@@ -33,7 +33,7 @@ ONCE_IN_A_TURN = {
     "server/rlx_server/tally/row.py",
     "server/rlx_server/handover.py",
     "server/rlx_server/lobby.py",
-    "acting/first_look.py",
+    "configuration/first_look.py",
     "server/rlx_server/worker/inbox.py",
     "server/rlx_server/worker/measurements.py",
 }

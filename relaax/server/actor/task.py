@@ -12,8 +12,6 @@ from typing import Any
 import gymnasium
 import numpy as np
 
-from relaax.acting.announced_spaces import Doubts
-from relaax.acting.first_look import FirstLook, first_look
 from relaax.acting.session import TRAINING, ActorMode
 from relaax.algorithm_base import EvaluatedPolicy
 from relaax.client.checks import checked_reward
@@ -26,6 +24,8 @@ from relaax.client.run_result import RunOutcome, RunResult
 from relaax.client.simulator import EpisodeSummary, RunObserver
 from relaax.configuration import ActorOptions, load_actor
 from relaax.configuration.access import begin_access
+from relaax.configuration.announced_spaces import Doubts
+from relaax.configuration.first_look import FirstLook, first_look
 from relaax.errors import ConfigurationError
 from relaax.net.listening import allow_many_files
 from relaax.observations import mapped

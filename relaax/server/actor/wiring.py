@@ -7,7 +7,6 @@ from typing import Any
 
 from relaax.acting.actor import Actor
 from relaax.acting.algorithm_actor import AlgorithmActor
-from relaax.acting.announced_spaces import AnnouncedSpaces
 from relaax.acting.parameter_client import ParameterClient
 from relaax.acting.pulled_bridge import PulledBridge
 from relaax.acting.session import (
@@ -33,6 +32,7 @@ from relaax.client.gymnasium_observations import observation_space_as_json
 from relaax.client.seeds import seeds_of_this_program
 from relaax.configuration import ActorConfiguration, ActorOptions
 from relaax.configuration.algorithm_loader import Algorithm, load_algorithm, make_config
+from relaax.configuration.announced_spaces import AnnouncedSpaces
 from relaax.errors import ConfigurationError
 from relaax.learning.agent import SingleAgent
 from relaax.parameters.training_watch import TrainingWatch

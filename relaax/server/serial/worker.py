@@ -4,7 +4,7 @@ import threading
 from collections.abc import Callable
 from functools import partial
 
-from relaax.acting.first_look import first_look
+from relaax.configuration.first_look import first_look
 from relaax.errors import AgentError, NoRoom, ProtocolError
 from relaax.protocol import binary
 from relaax.protocol.binary import ErrorCode

@@ -7,7 +7,7 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from relaax.acting.announced_spaces import AnnouncedSpaces, Doubt
+from relaax.configuration.announced_spaces import AnnouncedSpaces, Doubt
 from relaax.errors import InvalidState
 from relaax.processes.run_variables import other_run
 from relaax.protocol import binary, json

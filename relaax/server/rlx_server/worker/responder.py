@@ -6,8 +6,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from relaax.acting.first_look import FirstLook
 from relaax.algorithm_base import BatchAgentBase
+from relaax.configuration.first_look import FirstLook
 from relaax.errors import AgentError, NoRoom, ProtocolError
 from relaax.protocol.binary import Hello, Metric
 from relaax.server.rlx_server.limits import NO_LIMITS, ClientLimits

@@ -3,8 +3,8 @@
 import time
 from collections.abc import Callable, Iterator
 
-from relaax.acting.first_look import FirstLook
 from relaax.algorithm_base import EvaluatedPolicy, Evaluation, NullMetrics
+from relaax.configuration.first_look import FirstLook
 from relaax.protocol.connection import Payload
 from relaax.server.rlx_server.limits import NO_LIMITS, ClientLimits
 from relaax.server.rlx_server.tally import WorkerRow

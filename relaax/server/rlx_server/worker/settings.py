@@ -9,9 +9,9 @@ from enum import IntEnum
 import numpy as np
 from numpy.random import SeedSequence  # before the fork: workers share the module
 
-from relaax.acting.announced_spaces import Doubts
 from relaax.algorithm_base import BridgeBase, ConfigBase, Evaluation, Metrics
 from relaax.configuration.algorithm_loader import Algorithm
+from relaax.configuration.announced_spaces import Doubts
 from relaax.protocol import FrameConnection
 from relaax.replay.client.spread import SpreadWriter, writer_to
 from relaax.server.exploitation import Trained

@@ -6,13 +6,13 @@ import gymnasium
 import numpy as np
 import pytest
 
-from relaax.acting.announced_spaces import Doubts
-from relaax.acting.first_look import LOOKS, FirstLook
 from relaax.algorithm_base import ConfigBase
 from relaax.client.restarts import TIMEOUT_S
 from relaax.client.simulator import RunObserver
 from relaax.configuration import ActorOptions, load_actor
+from relaax.configuration.announced_spaces import Doubts
 from relaax.configuration.commands import ACTOR
+from relaax.configuration.first_look import LOOKS, FirstLook
 from relaax.errors import ConfigurationError
 from relaax.server.actor.task import WatchedEnvironment, environment_factory
 from relaax.server.actor.wiring import require_fit

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 from processes import REPOSITORY
 
-from relaax.acting.announced_spaces import AnnouncedSpaces, Doubts
 from relaax.algorithm_base import ConfigBase
 from relaax.configuration.algorithm_loader import load_algorithm
+from relaax.configuration.announced_spaces import AnnouncedSpaces, Doubts
 from relaax.spaces import box, discrete
 
 

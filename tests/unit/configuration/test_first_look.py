@@ -5,9 +5,9 @@ import logging
 import numpy as np
 import pytest
 
-from relaax.acting.announced_spaces import Doubts
-from relaax.acting.first_look import LOOKS, FirstLook
 from relaax.algorithm_base import ConfigBase
+from relaax.configuration.announced_spaces import Doubts
+from relaax.configuration.first_look import LOOKS, FirstLook
 
 NO_REWARDS = np.zeros(0)
 

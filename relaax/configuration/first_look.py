@@ -5,8 +5,8 @@ from math import inf
 import numpy as np
 import numpy.typing as npt
 
-from relaax.acting.announced_spaces import Doubt, Doubts, doubts_of_sizes, large_pixels
 from relaax.algorithm_base import ConfigBase
+from relaax.configuration.announced_spaces import Doubt, Doubts, doubts_of_sizes, large_pixels
 from relaax.observations import Observations
 from relaax.spaces import Bounds
 
