@@ -9,10 +9,10 @@ ended is started again. The schedule is drawn of the seed, and printed. With ``-
 TLS and show tokens, and these and the certificates are renewed after half of the time.
 
 At the end clients and actors stop, and what must hold is printed with its figures: that the
-training went on after each fault; that the global step went back with a shard alone, and not beyond
-a checkpoint; that each step of theirs is counted, or lost where something ended; that no process,
-descriptor, shared memory or zombie is left, and that memory is flat. The exit status is 1 if any of
-these does not hold.
+training went on after each fault; that the global step went back with the first shard alone, and
+not beyond a checkpoint; that each step of theirs is counted, or lost where something ended; that no
+process, descriptor, shared memory or zombie is left, and that memory is flat. The exit status is 1
+if any of these does not hold.
 """
 
 import argparse

@@ -6,8 +6,8 @@ from pathlib import Path
 import psutil
 from soak_entries import Ledger
 from soak_leaks import descriptors, shared_memory, trends
-from soak_ledger import ledger, rollbacks, went_back
-from soak_rollbacks import Rollback, at_end, while_running
+from soak_ledger import ledger, rollbacks
+from soak_rollbacks import Rollback, at_end
 from soak_training import CHECKPOINT_INTERVAL_S, Training
 from soak_usage import Check, descriptor_check, memory_check
 from soak_watch import Watch
@@ -21,11 +21,10 @@ _CHECKPOINT_S = CHECKPOINT_INTERVAL_S + _LATE_S
 def checks_of(training: Training, watch: Watch, statuses: Mapping[str, int | None]) -> list[Check]:
     """Return what is known when all has been stopped."""
     with_first = _with_the_first_shard(training, watch)
-    with_another = _with_another_shard(training, watch)
     return [
         _goes_on(watch),
-        _goes_back_no_further_than_a_checkpoint(with_first, with_another),
-        *_each_step_counts_once(ledger(training, watch.global_step, with_first, with_another)),
+        _goes_back_no_further_than_a_checkpoint(with_first),
+        *_each_step_counts_once(ledger(training, watch.global_step, with_first)),
         _ends_alone_when_killed(training, statuses),
         _memory_is_flat(training),
         _keeps_no_descriptor(training),
@@ -64,18 +63,7 @@ def _with_the_first_shard(training: Training, watch: Watch) -> list[Rollback]:
     return [at_end(steps, watch.looks_at(run), _CHECKPOINT_S) for steps, run in rollbacks(training)]
 
 
-def _with_another_shard(training: Training, watch: Watch) -> list[Rollback]:
-    return [
-        rollback
-        for run in training.of("shard")[0].runs
-        for rollback in while_running(went_back(run), watch.looks_at(run), _CHECKPOINT_S)
-    ]
-
-
-def _goes_back_no_further_than_a_checkpoint(
-    with_first: Sequence[Rollback], with_another: Sequence[Rollback]
-) -> Check:
-    found = [*with_first, *with_another]
+def _goes_back_no_further_than_a_checkpoint(found: Sequence[Rollback]) -> Check:
     return Check(
         "the global step goes back no further than to a checkpoint",
         all(each.holds for each in found),

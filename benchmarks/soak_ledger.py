@@ -18,7 +18,6 @@ from soak_rollbacks import Rollback
 from soak_training import Training
 
 _BEGAN = re.compile(r"global step is (\d+)")
-_WENT_BACK = re.compile(r"all shards go back to global step \d+; \d+ updates and (\d+) steps are")
 
 
 def began_with(run: Run) -> int:
@@ -27,14 +26,9 @@ def began_with(run: Run) -> int:
     return 0 if found is None else int(found[1])
 
 
-def went_back(run: Run) -> list[int]:
-    """Return the steps that a parameter server has taken back while it ran: for another shard."""
-    return [int(steps) for steps in _WENT_BACK.findall(run.text())]
-
-
 def reached(run: Run) -> int:
     """Return the global step that a parameter server has counted up to, so far or at its end."""
-    return began_with(run) + int(run.totals().get("counted", 0)) - sum(went_back(run))
+    return began_with(run) + int(run.totals().get("counted", 0))
 
 
 def on_the_way(training: Training) -> int:
@@ -48,16 +42,10 @@ def on_the_way(training: Training) -> int:
     return acting + sum(_uncounted(each.run) for each in training.of("replay"))
 
 
-def ledger(
-    training: Training,
-    global_step: int,
-    with_first: Sequence[Rollback],
-    with_another: Sequence[Rollback],
-) -> Ledger:
+def ledger(training: Training, global_step: int, with_first: Sequence[Rollback]) -> Ledger:
     """Add up all; clients and actors have ended, and nothing is on its way.
 
-    ``with_first`` are the rollbacks at ends of the first shard, and ``with_another`` those at ends
-    of others.
+    ``with_first`` are the rollbacks at ends of the first shard: it alone counts steps.
     """
     sent = sum(each[SENT] for each in training.counts)
     answered = sum(each[ANSWERED] for each in training.counts)
@@ -98,7 +86,6 @@ def ledger(
                 "of their counts",
             ),
             _taken_back("with the first shard", with_first),
-            _taken_back("with another shard", with_another),
         ],
         on_the_way(training),
     )

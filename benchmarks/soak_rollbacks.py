@@ -12,9 +12,8 @@ class Look:
     """What was seen of a run of the first shard at a moment."""
 
     at: float
-    #: The global step, and how often it had gone back by then while this shard ran.
+    #: The global step.
     step: int
-    times_back: int = 0
 
 
 @dataclass(frozen=True)
@@ -33,14 +32,6 @@ class Rollback:
 def at_end(steps: int, looks: Sequence[Look], seconds: float) -> Rollback:
     """Return the rollback with which a run has ended; ``seconds`` are between checkpoints."""
     return Rollback(steps, _counted_last(looks, seconds))
-
-
-def while_running(steps: Sequence[int], looks: Sequence[Look], seconds: float) -> list[Rollback]:
-    """Return the rollbacks of a run that went on, in their order."""
-    return [
-        Rollback(each, _counted_last([look for look in looks if look.times_back <= n], seconds))
-        for n, each in enumerate(steps)
-    ]
 
 
 def _counted_last(looks: Sequence[Look], seconds: float) -> int:

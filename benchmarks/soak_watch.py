@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from soak_client import ANSWERED
 from soak_leaks import zombies
-from soak_ledger import on_the_way, reached, went_back
+from soak_ledger import on_the_way, reached
 from soak_processes import Run
 from soak_rollbacks import Look
 from soak_training import Training
@@ -61,8 +61,7 @@ class Watch:
         if now >= self._look_at and self._training.of("shard")[0].runs:
             self._look_at = now + _LOOK_S
             run = self._training.of("shard")[0].run
-            step = reached(run)  # first: a rollback that comes now is of the next look
-            self._looks.append((run, Look(now, step, len(went_back(run)))))
+            self._looks.append((run, Look(now, reached(run))))
 
     def looks_at(self, run: Run) -> list[Look]:
         """Return what was seen of a run of the first shard."""

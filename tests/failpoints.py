@@ -40,7 +40,6 @@ POINTS: Mapping[str, str] = {
     "directory.replaced": "a file has its name, and its directory is not synced",
     "shards.part": "a shard has saved its part, and has not said so",
     "shards.set": "all other shards have saved their parts, the first one has not",
-    "shards.committed": "all shards shall apply a gradient, and its worker has no answer",
     "bridge.call": "before a worker calls the parameter server",
     "bridge.apply": "before a gradient is applied",
     "bridge.applied": "a gradient was applied, and is not answered",

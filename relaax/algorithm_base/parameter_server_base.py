@@ -4,7 +4,7 @@ from abc import ABC, abstractmethod
 from typing import Protocol
 
 from relaax.algorithm_base.bridge_base import BridgeBase
-from relaax.algorithm_base.checkpoint import Checkpoint, Saver
+from relaax.algorithm_base.checkpoint import Saver
 from relaax.algorithm_base.config_base import ConfigBase
 from relaax.algorithm_base.roles import FloatVector
 from relaax.errors import ConfigurationError
@@ -13,40 +13,23 @@ from relaax.telemetry.metrics import Metrics
 
 
 class Slice(Protocol):
-    """A slice [end - begin] of the parameters, and what its optimiser remembers of it.
+    """A slice [end - begin] of a vector [size], which a parameter server owns.
 
     All methods may be called by many threads at once.
     """
 
-    #: Its place in the whole vector [size].
     begin: int
     end: int
     size: int
 
-    def require_fitting(self, gradient: FloatVector) -> None:
-        """Raise ValueError unless ``gradient`` is one of this slice."""
+    def apply(self, gradient: FloatVector, steps: int, at: int) -> None:
+        """Apply a gradient as at global step ``at``, and count the ``steps`` behind it.
 
-    def apply(self, gradient: FloatVector, steps: int) -> tuple[int, int] | None:
-        """Apply a gradient, and count the steps behind it.
-
-        Return the number of updates with this one, and the global step before it; None where the
-        training is over, and nothing was applied.
+        ValueError for another size than that of the slice, and for a gradient that is not finite.
         """
 
-    def follow(self, gradient: FloatVector, global_t: int, steps: int) -> int:
-        """Apply a gradient as ``apply`` has at global step ``global_t``; return the number."""
-
-    def read(self) -> tuple[FloatVector, int, int]:
-        """Return the values, read-only, the number of updates and the global step, which agree."""
-
-    def begin_with(self, vector: FloatVector, number: int, global_t: int) -> None:
-        """Take ``vector`` for the values, and let the optimiser begin anew."""
-
-    def checkpoint(self) -> Checkpoint:
-        """Return what is saved of it."""
-
-    def restore(self, checkpoint: Checkpoint, location: str) -> None:
-        """Go on from what was saved in ``location``; CheckpointMismatch for another shard's."""
+    def begin_with(self, vector: FloatVector) -> None:
+        """Take ``vector`` [end - begin] for the initial values."""
 
 
 class ParameterServerBase(ABC):
@@ -118,10 +101,10 @@ class ParameterServerBase(ABC):
         return None
 
     def divide(self, shard: Shard) -> Slice:
-        """Hold no more than the slice of ``shard`` from now on, and return that.
+        """Own no more than the slice of ``shard`` from now on, and return it.
 
-        Called once, before anything else. ConfigurationError, by default, where that is not
-        possible.
+        Called once, before anything else; checkpoints are parts then. ConfigurationError, by
+        default, where that is not possible.
         """
         raise ConfigurationError("--shard: the parameter server of this algorithm has no shards")
 

@@ -11,7 +11,6 @@ The transport; an algorithm uses it unless it exports a ``BridgeControl`` of its
 ``gate``               keeps calls out of a parameter server that is about to stop
 ``traffic``            counts its calls and their bytes
 ``vectors``            messages that carry a vector
-``shard_messages``     messages that carry a slice of a vector
 ``training_watch``     counts steps, and asks whether the training is over
 
 The values:

@@ -6,7 +6,13 @@ import grpc
 from grpc_health.v1 import health, health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection
 
-from relaax.algorithm_base import BridgeBase, BridgeControlBase, Phase, RunningParameterServer
+from relaax.algorithm_base import (
+    BridgeBase,
+    BridgeControlBase,
+    Phase,
+    RunningParameterServer,
+    Slice,
+)
 from relaax.net import channel_options
 from relaax.net.guarded_server import GuardedServer
 from relaax.parameters.sender_totals import SenderTotals
@@ -38,10 +44,9 @@ class BridgeControl(BridgeControlBase):
 class GrpcParameterServer:
     """Listens for workers, with health checking and reflection; OSError if the address is taken.
 
-    ``others`` answer what is none of the bridge's, on ``more_threads``. ``missing`` says in words
-    what keeps gradients from being applied, if anything does. Messages may be twice as large as a
-    vector of ``vector_size``, or of as many values as the service has now. ``senders`` remember
-    whose steps were counted.
+    ``others`` answer calls of other services. ``missing`` says in words what keeps gradients from
+    being applied, if anything does. Messages may be twice as large as the values that the service
+    has now. ``senders`` remember whose steps were counted. ``part`` is the slice of a shard.
     """
 
     def __init__(
@@ -49,16 +54,13 @@ class GrpcParameterServer:
         address: str,
         service: BridgeBase,
         others: Sequence[grpc.GenericRpcHandler] = (),
-        more_threads: int = 0,
         missing: Callable[[], str] = str,
-        vector_size: int | None = None,
         senders: SenderTotals | None = None,
+        part: Slice | None = None,
     ) -> None:
-        self._servicer = ParameterServerServicer(service, missing, senders)
+        self._servicer = ParameterServerServicer(service, missing, senders, part)
         handlers = (method_handlers(self._servicer), *others)
-        self._server = GuardedServer(
-            THREADS + more_threads, handlers, most_bytes=most_bytes(service, vector_size)
-        )
+        self._server = GuardedServer(THREADS, handlers, most_bytes=most_bytes(service))
         self._health = health.HealthServicer()
         health_pb2_grpc.add_HealthServicer_to_server(self._health, self._server.grpc)
         names = (SERVICE_NAME, health.SERVICE_NAME, reflection.SERVICE_NAME)
@@ -85,10 +87,8 @@ class GrpcParameterServer:
         self._server.stop(grace_s).wait()
 
 
-def most_bytes(service: BridgeBase, vector_size: int | None) -> int:
+def most_bytes(service: BridgeBase) -> int:
     """Return how large a message of a service may be."""
-    if vector_size is not None:
-        return channel_options.most_bytes_of(4 * vector_size)
     try:
         vector = service.get().vector
     except Exception:  # of an algorithm's own code, which says so to those that ask

@@ -21,7 +21,7 @@ from relaax.algorithm_base.checkpoint import (
     require_same_shapes,
 )
 from relaax.errors import ConfigurationError
-from relaax.parameters.parameter_store import ParameterStore, Snapshot, StoredSlice
+from relaax.parameters.parameter_store import ParameterStore, Snapshot
 from relaax.parameters.schedule import exploration_slots, require_no_more_exploration
 from relaax.parameters.schedules import Linear
 
@@ -103,26 +103,7 @@ class ParameterServer(ParameterServerBase, Generic[StoreT]):
                     self.saver.location(),
                 )
             return
-        self._restore(checkpoint, self.saver.location())
-
-    def divide(self, shard: Shard) -> Slice:
-        """Hold the slice of ``shard`` alone; see ``ParameterServerBase``."""
-        store = self._store
-        if not isinstance(store, ParameterStore) or not self._has_shards:
-            raise ConfigurationError(
-                "--shard: only parameters that single gradients move have shards; for what a "
-                "learner publishes there are replicas (--replica-of)"
-            )
-        size = store.read()[0].size
-        begin, end = shard.place(size)
-        try:
-            store.keep(begin, end)
-        except ValueError as error:
-            raise ConfigurationError(f"--shard {shard}: {error}: give fewer shards") from error
-        self._fingerprint = {**self._fingerprint, "shard": str(shard)}
-        return StoredSlice(store, begin, end, size, self._checkpoint, self._restore)
-
-    def _restore(self, checkpoint: Checkpoint, location: str) -> None:
+        location = self.saver.location()
         require_same_fingerprint(checkpoint.fingerprint, self._fingerprint, location)
         expected = self._checkpoint().tensors
         _require_same_optimizer(checkpoint.tensors, expected, location)
@@ -138,6 +119,22 @@ class ParameterServer(ParameterServerBase, Generic[StoreT]):
                 version=checkpoint.version,
             )
         )
+
+    def divide(self, shard: Shard) -> Slice:
+        """Own the slice of ``shard`` alone; see ``ParameterServerBase``."""
+        store = self._store
+        if not isinstance(store, ParameterStore) or not self._has_shards:
+            raise ConfigurationError(
+                "--shard: only parameters that single gradients move have shards; for what a "
+                "learner publishes there are replicas (--replica-of)"
+            )
+        size = store.read()[0].size
+        try:
+            part = store.keep(*shard.place(size))
+        except ValueError as error:
+            raise ConfigurationError(f"--shard {shard}: {error}: give fewer shards") from error
+        self._fingerprint = {**self._fingerprint, "shard": str(shard)}
+        return part
 
     def save_checkpoint(self) -> None:
         """Save parameters, optimiser slots, global step and version."""

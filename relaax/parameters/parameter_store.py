@@ -9,61 +9,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from relaax.algorithm_base import Checkpoint, FloatVector
+from relaax.algorithm_base import FloatVector
 from relaax.parameters.optimizers.optimizer import Optimizer, Slots
 from relaax.parameters.schedule import Remembered
-
-
-class StoredSlice:
-    """A ``Slice`` whose numbers are those of a store.
-
-    ``save`` and ``restore`` turn the store into a checkpoint, and back. Updates must not be applied
-    by anything else.
-    """
-
-    def __init__(
-        self,
-        store: "ParameterStore",
-        begin: int,
-        end: int,
-        size: int,
-        save: Callable[[], Checkpoint],
-        restore: Callable[[Checkpoint, str], None],
-    ) -> None:
-        self.begin, self.end, self.size = begin, end, size
-        self._store = store
-        self._save = save
-        self._restore = restore
-
-    def require_fitting(self, gradient: FloatVector) -> None:
-        """See ``Slice``."""
-        self._store.require_fitting(gradient)
-
-    def apply(self, gradient: FloatVector, steps: int) -> tuple[int, int] | None:
-        """See ``Slice``."""
-        before = self._store.version
-        number, global_t = self._store.apply(gradient, steps)
-        return None if number == before else (number, global_t - steps)
-
-    def follow(self, gradient: FloatVector, global_t: int, steps: int) -> int:
-        """See ``Slice``."""
-        return self._store.follow(gradient, global_t, steps)
-
-    def read(self) -> tuple[FloatVector, int, int]:
-        """See ``Slice``."""
-        return self._store.read()
-
-    def begin_with(self, vector: FloatVector, number: int, global_t: int) -> None:
-        """See ``Slice``."""
-        self._store.reset(vector, number, global_t)
-
-    def checkpoint(self) -> Checkpoint:
-        """See ``Slice``."""
-        return self._save()
-
-    def restore(self, checkpoint: Checkpoint, location: str) -> None:
-        """See ``Slice``."""
-        self._restore(checkpoint, location)
 
 
 @dataclass(frozen=True)
@@ -94,6 +42,8 @@ class ParameterStore:
         #: What a checkpoint remembers of how it changes.
         self._remembered = learning_rate if isinstance(learning_rate, Remembered) else None
         self._global_t = 0
+        #: Whether the global step is the sum of what comes here, and of nothing else.
+        self._counts = True
         self._version = 0
         self._published: FloatVector | None = None
         self._is_frozen = False
@@ -135,48 +85,39 @@ class ParameterStore:
         with self._lock:
             self._is_frozen = True
 
-    def keep(self, begin: int, end: int) -> None:
-        """Hold no more than the entries [begin, end), before any update.
+    def keep(self, begin: int, end: int) -> "StoredSlice":
+        """Hold no more than the entries [begin, end), before any update, and return these.
 
-        ValueError where these cannot be moved alone.
+        ValueError where they cannot be moved alone.
         """
         size = self._parameters.size
         self._optimizer = self._optimizer.part(begin, end, size)
         self._parameters = self._parameters[begin:end].copy()
         self._published = None
+        self._counts = begin == 0
+        return StoredSlice(self, begin, end, size)
 
-    def reset(self, parameters: FloatVector, version: int, global_t: int) -> None:
-        """Take other parameters [size], and let the optimiser begin anew."""
+    def begin_with(self, parameters: FloatVector) -> None:
+        """Take other initial parameters [size]."""
         with self._lock:
             self._parameters[:] = parameters
-            size = self._parameters.size
-            self._optimizer = self._optimizer.part(0, size, size)
-            self._version, self._global_t = version, global_t
             self._published = None
 
-    def follow(self, gradient: FloatVector, global_t: int, steps: int) -> int:
-        """Apply ``gradient`` [size] at a learning rate and a global step that another store had.
-
-        Return the version. The steps behind the gradient are counted.
-        """
-        with self._lock:
-            self._optimizer.apply(self._parameters, gradient, self._learning_rate(global_t))
-            self._global_t = global_t + steps
-            self._version += 1
-            self._published = None
-            return self._version
-
-    def apply(self, gradient: FloatVector, steps: int) -> tuple[int, int]:
+    def apply(self, gradient: FloatVector, steps: int, at: int | None = None) -> tuple[int, int]:
         """Apply ``gradient`` [size], count its steps; return version and global step after it.
 
+        The learning rate is that of global step ``at``, by default of the present one. A slice
+        that does not count takes ``at`` for the present one, since all steps are counted elsewhere.
         ValueError for another size, and for a gradient that is not finite: one NaN would spoil
         the parameters of all workers.
         """
         self.require_fitting(gradient)
         with self._lock:
+            if at is not None and not self._counts:
+                self._global_t = at
             if self.is_over:
                 return self._version, self._global_t
-            rate = self._learning_rate(self._global_t)
+            rate = self._learning_rate(self._global_t if at is None else at)
             self._optimizer.apply(self._parameters, gradient, rate)
             self._global_t += steps
             self._version += 1
@@ -222,6 +163,22 @@ class ParameterStore:
             self._global_t = snapshot.global_t
             self._version = snapshot.version
             self._published = None
+
+
+class StoredSlice:
+    """The slice that a store owns; see ``Slice``."""
+
+    def __init__(self, store: ParameterStore, begin: int, end: int, size: int) -> None:
+        self.begin, self.end, self.size = begin, end, size
+        self._store = store
+
+    def apply(self, gradient: FloatVector, steps: int, at: int) -> None:
+        """See ``Slice``."""
+        self._store.apply(gradient, steps, at)
+
+    def begin_with(self, vector: FloatVector) -> None:
+        """See ``Slice``."""
+        self._store.begin_with(vector)
 
 
 def frozen_copy(vector: npt.NDArray[Any]) -> npt.NDArray[Any]:

@@ -22,6 +22,7 @@ from relaax.algorithm_base import (
     Publication,
     PublishedInfo,
     Publisher,
+    Slice,
     StepCounter,
     Values,
     VariableSource,
@@ -125,7 +126,9 @@ class ParameterServerServicer(bridge_pb2_grpc.ParameterServerServicer):  # type:
     version here, and a gradient computed with one is refused: the caller sees that the values it
     gets are of another incarnation.
 
-    ``missing`` says in words what keeps gradients from being applied, if anything does. ``senders``
+    ``part`` is the slice of a shard: where the sender of a gradient says its global step, it is
+    applied there. ``missing`` says in words what keeps gradients from being applied, if anything
+    does. ``senders``
     remember whose steps were counted.
 
     An exception of the service is logged with its traceback, once for each line of code that raises
@@ -137,10 +140,12 @@ class ParameterServerServicer(bridge_pb2_grpc.ParameterServerServicer):  # type:
         service: Service,
         missing: Callable[[], str] = str,
         senders: SenderTotals | None = None,
+        part: Slice | None = None,
     ) -> None:
         self.phase = Phase.TRAINING
         self._service = service
         self._missing = missing
+        self._part = part
         #: Steps without a gradient, since the start; a reader may outlive this process.
         self._kept = KeptCounts(["counted"]).row()
         self._steps = CountedSteps(service.add, partial(self._kept.add, "counted"), senders)
@@ -275,7 +280,11 @@ class ParameterServerServicer(bridge_pb2_grpc.ParameterServerServicer):  # type:
                 return self._values_message(self._service.get())
         gradients = _NOTHING if request.vector is None else request.vector
         sys.audit("relaax.bridge.apply")
-        values = self._service.apply(gradients, fields.steps, computed_with)
+        if self._part is not None and fields.HasField("at"):
+            self._part.apply(gradients, fields.steps, fields.at)
+            values = self._service.get()
+        else:
+            values = self._service.apply(gradients, fields.steps, computed_with)
         sys.audit("relaax.bridge.applied")
         if not fields.want_values:
             return WithVector(bridge_pb2.Values(incarnation=self._incarnation), None)
@@ -320,6 +329,8 @@ class ParameterServerServicer(bridge_pb2_grpc.ParameterServerServicer):  # type:
             global_t=values.global_t,
             age=values.age_s,
         )
+        if self._part is not None:
+            fields.begin, fields.size = self._part.begin, self._part.size
         return WithVector(fields, values.vector)
 
 

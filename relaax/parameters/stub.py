@@ -122,17 +122,22 @@ class Bridge(BridgeBase):
     While the parameter server is away, a call for values waits for it, up to ``retry_for_s``
     seconds, and raises ParameterServerAway then; a gradient is dropped instead, because it may have
     been applied already. A gradient with a version from before a restart of the parameter server is
-    refused. Both are logged. BridgeError for a call that fails at the parameter server.
+    refused. Both are logged. When calls have failed for ``patience_s``, the log says why the
+    parameter server is not reached. BridgeError for a call that fails at the parameter server.
     """
 
     def __init__(
-        self, parameter_server_url: str, call_timeout_s: float = 10.0, retry_for_s: float = 600.0
+        self,
+        parameter_server_url: str,
+        call_timeout_s: float = 10.0,
+        retry_for_s: float = 600.0,
+        patience_s: float = 0.0,
     ) -> None:
-        self._url = parameter_server_url
+        self.url = parameter_server_url
         self._call_timeout_s = call_timeout_s
         self._retry_for_s = retry_for_s
         self._channel = open_channel(parameter_server_url)
-        self._reachability = Reachability(parameter_server_url)
+        self._reachability = Reachability(parameter_server_url, patience_s)
         self._stub = bridge_pb2_grpc.ParameterServerStub(self._channel)
         self._apply_gradients = self._channel.unary_unary(
             f"/{SERVICE_NAME}/ApplyGradients", GRADIENTS.encode, VALUES.decode
@@ -158,6 +163,8 @@ class Bridge(BridgeBase):
         )
         #: What was answered last.
         self._status: bridge_pb2.Status | None = None
+        #: Of so many steps the parameter server has lost what was learnt, as it has started again.
+        self.steps_lost = 0
 
     def wait_at_most(self, seconds: float) -> None:
         """Wait no longer than ``seconds`` for a parameter server that is away."""
@@ -178,21 +185,58 @@ class Bridge(BridgeBase):
 
     def apply_gradients(self, gradients: FloatVector, computed_with: Version | None = None) -> None:
         """Send one gradient; drop it with a warning when the parameter server is away."""
-        message = _gradients_message(gradients, 0, computed_with, want_values=False)
+        message = gradients_message(gradients, 0, computed_with, want_values=False)
         self._try_to_apply(message, computed_with)
 
     def get_values(self, known: Version | None = None) -> Values:
         """Return the values, without their vector when ``known`` is current."""
-        reply = self._with_retries(self._get_values, _known_message(known))
+        return self._whole(self.await_values(known))
+
+    def await_values(self, known: Version | None = None) -> WithVector[bridge_pb2.Values]:
+        """Return the answer with the values, or with the slice of a shard, once it is there."""
+        reply: WithVector[bridge_pb2.Values] = self._with_retries(
+            self._get_values, known_message(known)
+        )
+        return reply
+
+    def begin(
+        self, message: WithVector[bridge_pb2.Gradients] | bridge_pb2.Known, is_last: bool = False
+    ) -> Callable[[], WithVector[bridge_pb2.Values]]:
+        """Begin a call with a gradient, or for values; return a function that waits for its answer.
+
+        It raises what gRPC does. The last of several calls at once takes less as a plain one, which
+        that function makes.
+        """
+        call = self._apply_gradients if isinstance(message, WithVector) else self._get_values
+        if is_last:
+            return partial(call, message, timeout=self._call_timeout_s)
+        result: Callable[[], WithVector[bridge_pb2.Values]]
+        result = call.future(message, timeout=self._call_timeout_s).result
+        return result
+
+    def require_away(self, error: grpc.RpcError) -> None:
+        """Raise BridgeError for a call that was refused; else look for the server."""
+        if error.code() not in AWAY:
+            raise refusal_of(error, self.url) from error
+        if not self._closed.is_set():
+            self._reachability.look()
+
+    def _whole(self, reply: WithVector[bridge_pb2.Values]) -> Values:
+        """Return the values of a parameter server that is not a shard."""
+        if reply.fields.size:
+            raise BridgeError(
+                f"parameter server {self.url} is one of several shards: name all of them, the "
+                "first one first, in --parameter-server"
+            )
         return _values_of(reply)
 
     def synchronize(
         self, gradients: FloatVector, steps: int, computed_with: Version | None = None
     ) -> Values:
         """Apply gradients, count their steps and return newer values, in one call."""
-        message = _gradients_message(gradients, steps, computed_with, want_values=True)
+        message = gradients_message(gradients, steps, computed_with, want_values=True)
         reply = self._try_to_apply(message, computed_with)
-        return self.get_values(computed_with) if reply is None else _values_of(reply)
+        return self.get_values(computed_with) if reply is None else self._whole(reply)
 
     def publish_values(
         self, vector: FloatVector, iteration: int, message: str = "", lineage: Lineage | None = None
@@ -224,9 +268,9 @@ class Bridge(BridgeBase):
         except grpc.RpcError as error:
             if error.code() is grpc.StatusCode.UNAVAILABLE:  # it may say so at once
                 self._closed.wait(LONGEST_PAUSE_S)
-            self._require_away(error)
+            self.require_away(error)
             raise ParameterServerAway(
-                f"parameter server {self._url} did not take what was published ({error.details()})"
+                f"parameter server {self.url} did not take what was published ({error.details()})"
             ) from error
 
     def fetch(self, wanted: Wanted, known_hash: str = "") -> Publication:
@@ -252,12 +296,16 @@ class Bridge(BridgeBase):
 
     def phase(self) -> Phase:
         """Return whether the training goes on; ParameterServerAway while a shard of it is away."""
+        phase, away = self.status()
+        if away and phase is Phase.TRAINING:
+            raise ParameterServerAway(f"parameter server {self.url}: {away}")
+        return phase
+
+    def status(self) -> tuple[Phase, str]:
+        """Return whether the training goes on, and in words which shard of it is away, if any."""
         reply: bridge_pb2.Status = self._with_retries(self._stub.GetStatus, bridge_pb2.Nothing())
         self._note_status(reply)
-        phase = _PHASES.get(reply.phase, Phase.TRAINING)
-        if reply.away and phase is Phase.TRAINING:
-            raise ParameterServerAway(f"parameter server {self._url}: {reply.away}")
-        return phase
+        return _PHASES.get(reply.phase, Phase.TRAINING), reply.away
 
     def places(self, environments: Sequence[int]) -> Sequence[int]:
         """Return the places of environments among all of the training."""
@@ -280,10 +328,11 @@ class Bridge(BridgeBase):
             return
         lost = before.global_t - status.began_with
         if lost > 0:
+            self.steps_lost += lost
             _log.warning(
                 "parameter server %s started again and went back from global step %d to %d: at "
                 "least %d steps are lost (--checkpoint-interval)",
-                self._url,
+                self.url,
                 before.global_t,
                 status.began_with,
                 lost,
@@ -298,12 +347,12 @@ class Bridge(BridgeBase):
                 message, timeout=self._call_timeout_s
             )
         except grpc.RpcError as error:
-            self._require_away(error)
+            self.require_away(error)
             _log.warning(
                 "a gradient, which counts %d steps, may be lost: parameter server %s has not "
                 "confirmed it (%s)",
                 message.fields.steps,
-                self._url,
+                self.url,
                 error.details(),
             )
             return None
@@ -311,7 +360,7 @@ class Bridge(BridgeBase):
             _log.warning(
                 "a gradient was refused: it was computed with values from before parameter server "
                 "%s started again; its %d steps are not counted",
-                self._url,
+                self.url,
                 message.fields.steps,
             )
         return reply
@@ -323,19 +372,19 @@ class Bridge(BridgeBase):
             try:
                 reply = call(message, timeout=timeout_s, wait_for_ready=True)
                 if pause.reset():
-                    _log.warning("parameter server %s answers now", self._url)
+                    _log.warning("parameter server %s answers now", self.url)
                 return reply
             except (grpc.RpcError, ValueError) as error:
                 if self._closed.is_set():  # by another thread: then a channel says ValueError
-                    raise ParameterServerAway(f"the way to {self._url} is closed") from error
+                    raise ParameterServerAway(f"the way to {self.url} is closed") from error
                 if isinstance(error, ValueError):
                     raise
-                self._require_away(error)
+                self.require_away(error)
                 if self._closed.is_set():
                     raise ParameterServerAway("the connection was closed meanwhile") from error
                 if time.monotonic() > deadline:
                     raise ParameterServerAway(
-                        f"parameter server {self._url} has not answered for {self._retry_for_s:g} s"
+                        f"parameter server {self.url} has not answered for {self._retry_for_s:g} s"
                     ) from error
                 timeout_s = self._call_timeout_s
                 # It may say at once that it is not available.
@@ -346,13 +395,7 @@ class Bridge(BridgeBase):
         cause = error.details()
         if error.code() is grpc.StatusCode.DEADLINE_EXCEEDED:
             cause = self._reachability.cause or "it does not answer"
-        return f"waiting for parameter server {self._url} ({cause})"
-
-    def _require_away(self, error: grpc.RpcError) -> None:
-        if error.code() not in AWAY:
-            raise refusal_of(error, self._url) from error
-        if not self._closed.is_set():
-            self._reachability.look()
+        return f"waiting for parameter server {self.url} ({cause})"
 
 
 def refusal_of(error: grpc.RpcError, url: str) -> BridgeError:
@@ -362,19 +405,26 @@ def refusal_of(error: grpc.RpcError, url: str) -> BridgeError:
     return kind(f"parameter server {url}: {error.details()}")
 
 
-def _known_message(known: Version | None) -> bridge_pb2.Known:
+def known_message(known: Version | None) -> bridge_pb2.Known:
+    """Return the message that asks for values unless they are ``known``."""
     if known is None:
         return bridge_pb2.Known()
     return bridge_pb2.Known(incarnation=known.incarnation, version=known.number)
 
 
-def _gradients_message(
-    gradients: FloatVector, steps: int, computed_with: Version | None, want_values: bool
+def gradients_message(
+    gradients: FloatVector,
+    steps: int,
+    computed_with: Version | None,
+    want_values: bool,
+    at: int | None = None,
 ) -> WithVector[bridge_pb2.Gradients]:
+    """Return the message that brings a gradient; a slice of one is applied as at step ``at``."""
     fields = bridge_pb2.Gradients(
-        computed_with=None if computed_with is None else _known_message(computed_with),
+        computed_with=None if computed_with is None else known_message(computed_with),
         steps=steps,
         want_values=want_values,
+        at=at,
     )
     return WithVector(fields, gradients)
 

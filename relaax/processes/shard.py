@@ -23,7 +23,7 @@ class Shard:
 
     @property
     def is_first(self) -> bool:
-        """Whether it is the one that counts steps, and says in which order updates are applied."""
+        """Whether it is the one that counts steps, and decides when all save."""
         return self.index == 1
 
     def place(self, size: int) -> tuple[int, int]:

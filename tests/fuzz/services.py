@@ -8,7 +8,8 @@ from typing import Any, NoReturn
 import grpc
 import numpy as np
 
-from relaax.algorithm_base import NullMetrics, NullSaver
+from relaax.algorithm_base import NullMetrics, NullSaver, ParameterServerBase, Saver, Slice
+from relaax.checkpoints.checkpoint_sets import FirstSaver, PartSaver
 from relaax.compat.memoire import ReplayMemoryServer
 from relaax.compat.memoire import service as memoire_service
 from relaax.parameters import service as bridge_service
@@ -16,8 +17,7 @@ from relaax.parameters.optimizers import SGD
 from relaax.parameters.parameter_server import ParameterServer
 from relaax.parameters.parameter_service import ParameterService
 from relaax.parameters.parameter_store import ParameterStore
-from relaax.parameters.process.shards import service as shard_service
-from relaax.parameters.process.shards.leader import Leader
+from relaax.parameters.process.shards import FirstServicer, OtherServicer
 from relaax.parameters.published.parameters import PublishedParameters
 from relaax.parameters.published.service import PublishedService
 from relaax.processes.shard import Shard
@@ -33,7 +33,7 @@ _REFUSALS = {
     grpc.StatusCode.UNAVAILABLE,
 }
 
-#: Of values, and of the slice of the only shard.
+#: Of values, and of the slice of each shard.
 SIZE = 4
 
 
@@ -118,18 +118,27 @@ def _bridge(service: Any) -> list[Method]:
 
 
 def shard() -> list[Method]:
-    """The first shard, where it is the only one: another one would have to follow it."""
-    store = ParameterStore(np.zeros(SIZE, np.float32), SGD(SIZE, 0.0), lambda _: 0.1)
-    service = ParameterService(store, NullMetrics())
-    whole = ParameterServer(store, service, NullSaver(), {"size": SIZE}, float("inf"))
-    first = Shard(1, 1)
-    part = whole.divide(first)
-    leader = Leader(first, part, np.zeros(SIZE, np.float32))
+    """The first of two shards, and how the other one saves, for which it has no place."""
+    other = PartSaver(None, Shard(2, 2))
+    other.set_id = "00" * 8
+    second, _ = _divided(other, Shard(2, 2))
+    saver = FirstSaver(NullSaver(), lambda *_: None)
+    first, part = _divided(saver, Shard(1, 2))
+    vector = np.zeros(2 * SIZE, np.float32)
     return methods(
-        shard_service.method_handlers(
-            shard_service.ShardServicer(leader, part.begin, part.size, leader)
-        )
+        bridge_service.method_handlers(
+            bridge_service.ParameterServerServicer(first.bridge(), part=part)
+        ),
+        FirstServicer(2, vector, saver, first.save_checkpoint).handlers(),
+        OtherServicer(second, other).handlers(),
     )
+
+
+def _divided(saver: Saver, shard: Shard) -> tuple[ParameterServerBase, Slice]:
+    store = ParameterStore(np.zeros(2 * SIZE, np.float32), SGD(2 * SIZE, 0.0), lambda _: 0.1)
+    service = ParameterService(store, NullMetrics())
+    server = ParameterServer(store, service, saver, {"size": SIZE}, float("inf"))
+    return server, server.divide(shard)
 
 
 def let_no_call_wait(put: Callable[[Any, str, float], object] = setattr) -> None:

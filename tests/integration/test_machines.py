@@ -118,7 +118,7 @@ def test_a_replay_a_learner_and_two_rlx_servers_of_which_one_is_cut_off(
 def test_two_shards_of_the_parameter_server_of_which_one_is_cut_off(
     training: Training, machines: Network
 ) -> None:
-    """No update is applied without it, and all go on from where they were when it is back."""
+    """Workers wait for it, and all go on from where they were when it is back."""
     first, second = machines.add(), machines.add()
     urls = [f"{first.address}:7000", f"{second.address}:7000"]
     training.configure(
@@ -143,4 +143,4 @@ def test_two_shards_of_the_parameter_server_of_which_one_is_cut_off(
     for shard in shards:
         assert shard.is_running()
         assert "Traceback" not in shard.output()
-        assert "go back" not in shard.output()
+        assert "are lost" not in shard.output()

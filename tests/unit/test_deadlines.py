@@ -19,7 +19,7 @@ WAITING = {
 }  # fmt: skip
 
 #: Calls that go on as long as the other end is there: keep-alive of gRPC notices that it is gone.
-STREAMS = {"relaax/parameters/process/shards/following.py": {"_follow"}}
+STREAMS: dict[str, set[str]] = {}
 
 #: What hands on all that a caller has named, with the deadline.
 HANDS_ON = {"relaax/net/channels.py": "**named"}

@@ -25,7 +25,7 @@ from relaax.parameters.process.replica import (
     follow_when_there,
     keep_up,
 )
-from relaax.parameters.process.shards.wiring import follow
+from relaax.parameters.process.shards import serve_slice
 from relaax.parameters.process.wiring import training_monitor
 from relaax.processes.allocator import FEW_POOLS, keep_memory
 from relaax.processes.stop_signal import StopSignal
@@ -66,7 +66,7 @@ def _serve(arguments: list[str]) -> int:
         if not wait_for_store(options.checkpoint_aws_s3, options.aws, options.give_up, stop):
             return 0
         if options.shard is not None and not options.shard.is_first:
-            return follow(configuration, options.shard, operators, stop)
+            return serve_slice(configuration, options.shard, operators, stop)
         with ExitStack() as resources:
             training_monitor(configuration, resources, operators).run(stop)
     return 0

@@ -82,8 +82,8 @@ class TrainingMonitor:
     how many there are, ``evaluations`` what evaluations come to. ``curve`` keeps the mean return
     beside the checkpoints, ``saves`` how saving goes, and ``senders`` whose steps were counted.
     ``standstill`` says why nothing goes on.
-    ``on_step_back`` is called when the global step has gone back, as shards do together that have
-    lost one of them.
+    ``missing`` says which shard is away, if any: then the training does not end, since the last
+    checkpoint needs all of them.
     """
 
     def __init__(
@@ -104,7 +104,7 @@ class TrainingMonitor:
         saves: SaveRecord | None = None,
         senders: SenderTotals | None = None,
         standstill: Standstill | None = None,
-        on_step_back: Callable[[], object] = lambda: None,
+        missing: Callable[[], str | None] | None = None,
     ) -> None:
         self._parameter_server = parameter_server
         self._bridge = bridge
@@ -125,8 +125,7 @@ class TrainingMonitor:
         self._last_t = None if last_t is None or not math.isfinite(last_t) else int(last_t)
         self._printer = ProgressPrinter()
         self._began_with = parameter_server.global_t()
-        self._on_step_back = on_step_back
-        self._seen = self._began_with
+        self._missing = missing or (lambda: None)
         self._rate = StepRate(self._began_with)
         self._steps_per_s = 0.0
 
@@ -153,17 +152,17 @@ class TrainingMonitor:
     def check(self) -> EndOfTraining | None:
         """Show the progress, save if it is time, and return why the training is over, if it is."""
         now = time.monotonic()
-        self._look_back()
         if now >= self._rate_at:
             self._rate_at = now + RATE_INTERVAL_S
             self._measure_rate()
         self._note_return()
         self._look_for_a_standstill()
         self._printer.show(self.progress())
-        if self._parameter_server.training_is_over():
-            return EndOfTraining.STEPS
-        if self._return_is_reached():
-            return EndOfTraining.RETURN
+        if not self._missing():
+            if self._parameter_server.training_is_over():
+                return EndOfTraining.STEPS
+            if self._return_is_reached():
+                return EndOfTraining.RETURN
         if now >= self._save_at:
             self._save_at = now + self._checkpoint_interval_s
             self._save_if_any_or_warn()
@@ -240,12 +239,6 @@ class TrainingMonitor:
             if end is not None:
                 return end
         return EndOfTraining.SIGNAL
-
-    def _look_back(self) -> None:
-        """Say so if the global step has gone back since the last look."""
-        before, self._seen = self._seen, self._parameter_server.global_t()
-        if self._seen < before:
-            self._on_step_back()
 
     def _measure_rate(self) -> None:
         self._steps_per_s = self._rate.update(self._parameter_server.global_t())

@@ -9,17 +9,19 @@ from functools import partial
 from pathlib import Path
 from typing import TypeAlias
 
-from relaax.algorithm_base import BridgeBase, ParameterServerBase, RunningParameterServer
+from relaax.algorithm_base import BridgeBase, ParameterServerBase, RunningParameterServer, Shard
 from relaax.checkpoints import BlobStore, CheckpointSaver, Restore
 from relaax.checkpoints.aws import object_key, s3_client
 from relaax.checkpoints.checkpoint_place import saver_of, store_of
-from relaax.configuration import ParameterServerConfiguration
+from relaax.checkpoints.checkpoint_sets import FirstSaver
+from relaax.configuration import ParameterServerConfiguration, ParameterServerOptions
 from relaax.configuration.algorithm_loader import Algorithm, load_algorithm, make_config
 from relaax.errors import ConfigurationError
 from relaax.parameters import BridgeControl
+from relaax.parameters.control import GrpcParameterServer
 from relaax.parameters.process.progress import TrainingProgress
 from relaax.parameters.process.return_curve import PlotLabels, ReturnCurve
-from relaax.parameters.process.shards.wiring import first_shard
+from relaax.parameters.process.shards import FirstServicer, OtherShards, require_own_bridge
 from relaax.parameters.process.standstill import Standstill
 from relaax.parameters.process.training_monitor import TrainingMonitor
 from relaax.parameters.sender_totals import SenderTotals
@@ -153,24 +155,21 @@ def training_monitor(
     if isinstance(saver, CheckpointSaver):
         metrics = EvaluationScores(metrics, saver.scores.add)
         resources.callback(saver.close)
-    parameter_server: ParameterServerBase = algorithm.ParameterServer(config, saver, metrics)
+    others = _other_shards(options, resources, algorithm)
+    saves_to = saver if others is None else FirstSaver(saver, others.save_parts)
+    parameter_server: ParameterServerBase = algorithm.ParameterServer(config, saves_to, metrics)
     resources.callback(parameter_server.close)
     saves = SaveRecord(options.checkpoint_interval)
     open_port: _OpenPort = partial(_open_port, algorithm, parameter_server, senders)
     if listen is not None:
         service = parameter_server.bridge()
         open_port = lambda _: listen(service)  # noqa: E731 - the address is not used
-    elif options.shard is not None:
-        first = first_shard(algorithm, parameter_server, options.shard, saver, saves, senders)
-        parameter_server, open_port = first, first.listen
-        operators.ready_if(first.missing)
+    elif others is not None and isinstance(saves_to, FirstSaver):
+        open_port = _first_port(parameter_server, others, saves_to, senders)
+        operators.ready_if(others.missing)
+        operators.show(others.figures)
     global_step.parameter_server = parameter_server
-    _log.info("looking for a checkpoint in %s", parameter_server.checkpoint_location())
-    parameter_server.restore_latest_checkpoint()
-    _log.info("global step is %d", parameter_server.global_t())
-    if parameter_server.global_t() > 0:
-        where = parameter_server.checkpoint_location()
-        print(f"restored global step {parameter_server.global_t():,} from {where}", flush=True)
+    _restore(parameter_server)
     global_step.go_on()
     curve = None if store is None else ReturnCurve(store, _labels(configuration))
     if curve is not None:
@@ -195,7 +194,7 @@ def training_monitor(
         saves=saves,
         senders=senders,
         standstill=standstill,
-        on_step_back=global_step.go_on,
+        missing=None if others is None else others.missing,
     )
     operators.show(lambda: figures(parameter_server, monitor.progress()))
     operators.show(standstill.figures)
@@ -212,6 +211,55 @@ def _open_port(
     control = algorithm.BridgeControl
     own = BridgeControl(senders) if control is BridgeControl else control()
     return own.start_parameter_server(address, parameter_server.bridge())
+
+
+def _restore(parameter_server: ParameterServerBase) -> None:
+    """Restore the latest checkpoint, and say so."""
+    _log.info("looking for a checkpoint in %s", parameter_server.checkpoint_location())
+    parameter_server.restore_latest_checkpoint()
+    _log.info("global step is %d", parameter_server.global_t())
+    if parameter_server.global_t() > 0:
+        where = parameter_server.checkpoint_location()
+        print(f"restored global step {parameter_server.global_t():,} from {where}", flush=True)
+
+
+def _other_shards(
+    options: ParameterServerOptions, resources: ExitStack, algorithm: Algorithm
+) -> OtherShards | None:
+    """Return the other shards, where this is the first of several."""
+    if options.shard is None:
+        return None
+    require_own_bridge(algorithm)
+    others = OtherShards(list(map(str, options.shards or ())))
+    resources.callback(others.close)
+    return others
+
+
+def _first_port(
+    parameter_server: ParameterServerBase,
+    others: OtherShards,
+    saver: FirstSaver,
+    senders: SenderTotals,
+) -> _OpenPort:
+    """Let a parameter server own the first slice; return what opens its port."""
+    initial = parameter_server.bridge().get_values().vector
+    if initial is None:
+        raise ConfigurationError("--shard: this algorithm has no values that could be divided")
+    part = parameter_server.divide(Shard(1, others.count))
+
+    def save() -> None:
+        with senders.recording():
+            parameter_server.save_checkpoint()
+
+    servicer = FirstServicer(others.count, initial, saver, save)
+    return lambda address: GrpcParameterServer(
+        address,
+        parameter_server.bridge(),
+        [servicer.handlers()],
+        missing=lambda: others.missing() or "",
+        senders=senders,
+        part=part,
+    )
 
 
 def _listening(open_port: _OpenPort, address: str) -> RunningParameterServer:

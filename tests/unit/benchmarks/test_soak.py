@@ -11,7 +11,7 @@ from soak_client import ANSWERED, EPISODE_STEPS, EPISODES, SENT, ClientCounts
 from soak_entries import Entry, Ledger
 from soak_environment import Counted
 from soak_links import Cut, Links
-from soak_rollbacks import STEPS_BETWEEN_LOOKS, Look, Rollback, at_end, while_running
+from soak_rollbacks import STEPS_BETWEEN_LOOKS, Look, Rollback, at_end
 from soak_schedule import MAY_SUFFER, schedule
 from soak_trends import Trend, trend_of
 from soak_usage import Sampling, descriptor_check, early_and_late, memory_check
@@ -129,16 +129,6 @@ def test_a_rollback_at_an_end_is_bounded_by_what_was_counted_since_the_last_chec
 def test_the_time_in_which_another_shard_was_away_does_not_count():
     away = [Look(20 + at / 2, LOOKS[-1].step) for at in range(60)]
     assert at_end(200, [*LOOKS, *away], seconds=5.0).most == at_end(200, LOOKS, seconds=5.0).most
-
-
-def test_each_rollback_with_another_shard_has_its_own_bound():
-    after = [Look(20 + at / 2, 600 + 20 * at, times_back=1) for at in range(5)]
-    again = [Look(23 + at / 2, 600 + 20 * at, times_back=2) for at in range(5)]
-    first, second = while_running([180, 80], [*LOOKS, *after, *again], seconds=1.0)
-    assert first == Rollback(180, 60 + STEPS_BETWEEN_LOOKS)
-    assert not first.holds
-    assert second == Rollback(80, 60 + STEPS_BETWEEN_LOOKS)
-    assert second.holds
 
 
 def test_a_check_that_has_measured_nothing_does_not_hold():

@@ -480,12 +480,12 @@ def test_a_message_may_be_twice_as_large_as_the_values_and_4_mib(serve, bridge):
 @pytest.mark.parametrize("service", [Failing(ValueError("too early")), Service()])
 def test_a_service_without_values_takes_256_mib(service):
     service.vector = None
-    assert most_bytes(service, None) == 256 * 1024 * 1024
+    assert most_bytes(service) == 256 * 1024 * 1024
 
 
 def test_values_of_more_than_a_gigabyte_have_no_limit():
-    assert most_bytes(Service(), 2**28) == -1
-    assert most_bytes(Service(), 2**27) == 2**30 + 4 * 1024 * 1024
+    assert channel_options.most_bytes_of(4 * 2**28) == -1
+    assert channel_options.most_bytes_of(4 * 2**27) == 2**30 + 4 * 1024 * 1024
 
 
 @pytest.mark.parametrize("steps", [10**9 + 1, 2**64 - 1])

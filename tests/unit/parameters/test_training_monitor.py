@@ -106,16 +106,14 @@ def test_the_required_steps_end_the_training_with_a_checkpoint_and_an_announceme
     assert not case.parameter_server.learns
 
 
-def test_a_global_step_that_goes_back_is_said_once():
-    parameter_server, said = Counting(), []
-    case = Case(parameter_server, on_step_back=lambda: said.append(parameter_server.steps))
+def test_the_training_does_not_end_while_a_shard_is_away():
+    away = ["shard 2/2 is away"]
+    case = Case(Counting(last=100), missing=lambda: away[0])
     case.monitor.begin()
-    case.monitor.check()
-    assert said == []
-    parameter_server.steps = 0  # shards have gone back to their last checkpoint
-    case.monitor.check()
-    case.monitor.check()
-    assert len(said) == 1
+    case.parameter_server.steps = 100
+    assert case.monitor.check() is None
+    away[0] = None
+    assert case.monitor.check() is EndOfTraining.STEPS
 
 
 def test_the_end_is_announced_until_all_have_heard_it():

@@ -1,0 +1,474 @@
+"""A parameter server in several shards: each owns a slice, and loses no more than its own."""
+
+import re
+import threading
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+from processes import free_port, wait_for
+from shards import Shards, random_vectors, whole
+
+from relaax.checkpoints import DirectoryStore
+from relaax.errors import (
+    BridgeError,
+    CheckpointError,
+    CheckpointMismatch,
+    ConfigurationError,
+    ParameterServerAway,
+)
+from relaax.learning.filters.filters import MergingOptimizer
+from relaax.learning.filters.statistics import initial_statistics
+from relaax.parameters import BridgeControl, stub
+from relaax.parameters.optimizers import SGD, Adam, AdamSettings, RMSProp, RMSPropSettings
+from relaax.parameters.optimizers.optimizer import OptimizerOfParts, Part
+from relaax.parameters.process import shards as process
+from relaax.parameters.sharded import ShardedBridge
+
+SIZE = 103
+
+INITIAL = random_vectors(1, SIZE, seed=7)[0]
+
+OPTIMIZERS = {
+    "rmsprop": lambda size: RMSProp(size, RMSPropSettings()),
+    "adam": lambda size: Adam(size, AdamSettings(weight_decay=0.01)),
+    "sgd": lambda size: SGD(size, 0.9),
+    "parts": lambda size: OptimizerOfParts(
+        {
+            "policy": Part(30, Adam(30, AdamSettings()), 0.5),
+            "critics": Part(size - 30, SGD(size - 30, 0.9), 2.0),
+        }
+    ),
+}
+
+SGD_OF = OPTIMIZERS["sgd"]
+
+
+@pytest.fixture(autouse=True)
+def _polled_often(monkeypatch):
+    """Pauses between two looks are a fraction of what they are, and so is what a test waits."""
+    monkeypatch.setattr(stub, "FIRST_WAIT_S", 0.2)
+    monkeypatch.setattr(process, "LOOK_S", 0.05)
+
+
+@pytest.fixture(name="shards_of")
+def _shards_of():
+    started = []
+
+    def start(*arguments, **keywords):
+        started.append(Shards(*arguments, **keywords))
+        return started[-1]
+
+    yield start
+    for shards in started:
+        shards.close()
+
+
+def moved(initial, make_optimizer, gradients, steps):
+    """What one parameter server without shards makes of gradients."""
+    service = whole(initial, make_optimizer(initial.size)).bridge()
+    for gradient, count in zip(gradients, steps, strict=True):
+        service.synchronize(gradient, count)
+    return service.get_values()
+
+
+def slice_of(vector, index, count):
+    return vector[SIZE * (index - 1) // count : SIZE * index // count]
+
+
+@pytest.mark.parametrize("optimizer", OPTIMIZERS)
+@pytest.mark.parametrize("count", [2, 5])
+def test_the_same_gradients_give_the_same_parameters_to_the_bit(shards_of, count, optimizer):
+    gradients, steps = random_vectors(20, SIZE), [7, 0, 32, 5] * 5
+    expected = moved(INITIAL, OPTIMIZERS[optimizer], gradients, steps)
+    with shards_of(count, INITIAL, OPTIMIZERS[optimizer]).bridge() as bridge:
+        values = bridge.get_values()
+        assert values.vector.tobytes() == INITIAL.tobytes()
+        for gradient, counted in zip(gradients, steps, strict=True):
+            values = bridge.synchronize(gradient, counted, values.version)
+        assert values.vector.tobytes() == expected.vector.tobytes()
+        assert (values.global_t, values.version.number) == (expected.global_t, 20)
+
+
+def test_all_shards_stop_at_the_same_step(shards_of):
+    gradients = random_vectors(5, SIZE)
+    expected = moved(INITIAL, SGD_OF, gradients[:3], [10] * 3)
+    with shards_of(2, INITIAL, SGD_OF, max_global_step=30).bridge() as bridge:
+        for gradient in gradients:
+            values = bridge.synchronize(gradient, 10)
+        assert values.global_t == 30
+        assert values.vector.tobytes() == expected.vector.tobytes()
+
+
+def test_all_shards_apply_all_slices_of_several_workers(shards_of):
+    """In an order of their own: plain gradient descent at one rate does not depend on it."""
+    shards = shards_of(3, INITIAL, lambda size: SGD(size, 0.0))
+
+    def work(number):
+        with shards.bridge() as bridge:
+            version = bridge.get_values().version
+            for _ in range(25):
+                version = bridge.synchronize(np.ones(SIZE, np.float32), 0, version).version
+
+    with ThreadPoolExecutor(4) as threads:
+        list(threads.map(work, range(4)))
+    with shards.bridge() as bridge:
+        values = bridge.get_values()
+    assert values.version.number == 100
+    np.testing.assert_allclose(values.vector, INITIAL - 10.0, rtol=1e-4)
+
+
+def test_values_that_are_known_are_not_sent_again(shards_of):
+    with shards_of(2, INITIAL, SGD_OF).bridge() as bridge:
+        values = bridge.get_values()
+        again = bridge.get_values(values.version)
+        assert (again.version, again.vector) == (values.version, None)
+        newer = bridge.synchronize(INITIAL, 1, values.version)
+        assert newer.vector is not None
+        assert bridge.get_values(values.version).vector.tobytes() == newer.vector.tobytes()
+
+
+def test_the_statistics_of_filters_stay_together(shards_of):
+    initial = np.concatenate([INITIAL, initial_statistics(2)])
+
+    def optimizer(size):
+        return MergingOptimizer(SGD(INITIAL.size, 0.0), [2])
+
+    gradients = np.abs(random_vectors(3, initial.size))
+    expected = moved(initial, optimizer, gradients, [1, 1, 1])
+    with shards_of(2, initial, optimizer).bridge() as bridge:
+        for gradient in gradients:
+            values = bridge.synchronize(gradient, 1)
+    assert values.vector.tobytes() == expected.vector.tobytes()
+
+
+@pytest.mark.parametrize(
+    ("gradient", "reason"),
+    [
+        (np.append(INITIAL[1:], np.float32(np.nan)), "the gradient is not finite"),
+        (INITIAL[1:], r"the gradient has shape \(102,\), the parameters \(103,\)"),
+    ],
+)
+def test_a_gradient_that_one_shard_would_refuse_is_applied_by_none(shards_of, gradient, reason):
+    with shards_of(2, INITIAL, SGD_OF).bridge() as bridge:
+        with pytest.raises(BridgeError, match=reason):
+            bridge.synchronize(gradient, 5)
+        values = bridge.get_values()
+    assert (values.version.number, values.global_t) == (0, 0)
+    assert values.vector.tobytes() == INITIAL.tobytes()
+
+
+def test_while_a_shard_is_away_workers_wait_and_it_is_named(shards_of, caplog):
+    shards = shards_of(2, INITIAL, SGD_OF)
+    other = re.escape(shards.addresses[1])
+    shards.wait_for_all()
+    with shards.bridge(retry_for_s=0.5, call_timeout_s=2.0) as bridge:
+        before = bridge.get_values()
+        shards.kill_other(2)
+        with pytest.raises(ParameterServerAway, match=rf"{other} has not answered for 0.5 s"):
+            bridge.synchronize(INITIAL, 5, before.version)
+        lost = rf"slice 2 of 2 may be lost: shard {other} has not confirmed it"
+        assert re.search(lost, caplog.text)
+        wait_for(shards.known.missing, "a look at the shard")
+        with pytest.raises(ParameterServerAway, match=rf"shard 2/2 at {other} is away"):
+            bridge.phase()
+    # The first shard's own slice is not held up by another one.
+    assert shards.first.global_t() == 5
+
+
+def wait_for_looks(monkeypatch, count):
+    """Wait until each other shard was asked for its status so often, counted from now."""
+    asked, status = Counter(), stub.Bridge.status
+
+    def noted(bridge):
+        answer = status(bridge)
+        asked[bridge.url] += 1
+        return answer
+
+    monkeypatch.setattr(stub.Bridge, "status", noted)
+    wait_for(lambda: asked and min(asked.values()) >= count, "looks at the shards")
+
+
+def test_a_killed_shard_comes_back_from_its_last_part_and_the_others_go_on(
+    shards_of, tmp_path, caplog, monkeypatch
+):
+    shards = shards_of(3, INITIAL, OPTIMIZERS["adam"], tmp_path)
+    gradients = random_vectors(7, SIZE)
+    shards.wait_for_all()
+    with shards.bridge() as bridge:
+        for gradient in gradients[:4]:
+            saved = bridge.synchronize(gradient, 10)
+        shards.first.save_checkpoint()
+        for gradient in gradients[4:6]:
+            newest = bridge.synchronize(gradient, 10)
+        wait_for_looks(monkeypatch, 3)
+        shards.kill_other(2)
+        shards.start_other(2)
+        values = bridge.get_values()
+        assert values.global_t == 60
+        for index, expected in ((1, newest), (2, saved), (3, newest)):
+            np.testing.assert_array_equal(
+                slice_of(values.vector, index, 3), slice_of(expected.vector, index, 3)
+            )
+        wait_for(lambda: next(iter(shards.known.figures())).samples[0].value == 20, "the count")
+        assert "went back from global step 60 to 40: at least 20 steps are lost" in caplog.text
+        after = bridge.synchronize(gradients[6], 10, newest.version)
+        assert "slice 2 of 3 was refused" in caplog.text
+        np.testing.assert_array_equal(slice_of(after.vector, 2, 3), slice_of(saved.vector, 2, 3))
+        assert after.global_t == 70
+
+
+def test_a_stopped_shard_loses_nothing(shards_of, tmp_path, caplog):
+    shards = shards_of(3, INITIAL, OPTIMIZERS["adam"], tmp_path)
+    with shards.bridge() as bridge:
+        values = bridge.synchronize(INITIAL, 10)
+        shards.others[2].leave()
+        shards.kill_other(2)
+        shards.start_other(2)
+        restored = bridge.get_values()
+        assert restored.vector.tobytes() == values.vector.tobytes()
+        assert restored.global_t == 10
+    assert "lost" not in caplog.text
+
+
+def test_all_that_are_stopped_one_after_another_lose_nothing(shards_of, tmp_path):
+    shards = shards_of(3, INITIAL, OPTIMIZERS["adam"], tmp_path)
+    with shards.bridge() as bridge:
+        bridge.synchronize(INITIAL, 10)
+        shards.first.save_checkpoint()
+        values = bridge.synchronize(INITIAL, 10)
+    shards.others[2].leave()
+    shards.kill_other(2)
+    shards.first.bridge().add(5)  # another shard has saved since, the second one cannot any more
+    shards.others[3].leave()
+    shards.kill_other(3)
+    shards.first.save_checkpoint()
+    shards.stop_first()
+    shards.start_first()
+    for index in (2, 3):
+        shards.start_other(index)
+    with shards.bridge() as bridge:
+        restored = bridge.get_values()
+    assert restored.vector.tobytes() == values.vector.tobytes()
+    assert restored.global_t == 25
+
+
+def test_a_shard_that_is_stopped_without_a_place_for_checkpoints_ends(shards_of):
+    shards = shards_of(2, INITIAL, SGD_OF)
+    with shards.bridge() as bridge:
+        bridge.get_values()
+    shards.others[2].leave()
+
+
+def test_without_a_checkpoint_a_killed_shard_begins_with_the_first_one_s_initial_values(shards_of):
+    shards = shards_of(2, INITIAL, OPTIMIZERS["adam"])
+    with shards.bridge() as bridge:
+        newest = bridge.synchronize(INITIAL, 10)
+        shards.kill_other(2)
+        shards.start_other(2)
+        values = bridge.get_values()
+    np.testing.assert_array_equal(slice_of(values.vector, 2, 2), slice_of(INITIAL, 2, 2))
+    np.testing.assert_array_equal(slice_of(values.vector, 1, 2), slice_of(newest.vector, 1, 2))
+
+
+def test_the_first_shard_that_starts_again_goes_on_from_the_last_checkpoint(shards_of, tmp_path):
+    shards = shards_of(2, INITIAL, OPTIMIZERS["adam"], tmp_path)
+    with shards.bridge() as bridge:
+        saved = bridge.synchronize(INITIAL, 10)
+        shards.first.save_checkpoint()
+        newest = bridge.synchronize(INITIAL, 10)
+        shards.stop_first()
+        shards.start_first()
+        values = bridge.get_values()
+    assert values.global_t == 10
+    np.testing.assert_array_equal(slice_of(values.vector, 1, 2), slice_of(saved.vector, 1, 2))
+    np.testing.assert_array_equal(slice_of(values.vector, 2, 2), slice_of(newest.vector, 2, 2))
+
+
+def test_a_step_is_saved_once(shards_of, tmp_path):
+    """Another set of it would take the parts of the first one away, one after the other."""
+    shards = shards_of(2, INITIAL, SGD_OF, tmp_path)
+    with shards.bridge() as bridge:
+        shards.first.save_checkpoint()  # nothing was learnt yet
+        bridge.synchronize(INITIAL, 10)
+        for _ in range(2):
+            shards.first.save_checkpoint()
+            assert shards.others[2].servicer.saves.saved == 1
+        bridge.synchronize(INITIAL, 5)
+        shards.first.save_checkpoint()
+        assert shards.others[2].servicer.saves.saved == 2
+
+
+def test_while_a_shard_is_away_the_first_one_goes_on_with_the_last_set(shards_of, tmp_path):
+    shards = shards_of(2, INITIAL, SGD_OF, tmp_path)
+    with shards.bridge() as bridge:
+        saved = bridge.synchronize(INITIAL, 10)
+        shards.first.save_checkpoint()
+    shards.kill_other(2)
+    shards.first.bridge().add(5)
+    shards.first.save_checkpoint()
+    shards.stop_first()
+    shards.start_first()
+    shards.start_other(2)
+    with shards.bridge() as bridge:
+        values = bridge.get_values()
+    assert (values.global_t, values.vector.tobytes()) == (15, saved.vector.tobytes())
+
+
+def test_before_the_first_set_nothing_is_saved_while_a_shard_is_away(shards_of, tmp_path):
+    shards = shards_of(2, INITIAL, SGD_OF, tmp_path)
+    with shards.bridge() as bridge:
+        bridge.synchronize(INITIAL, 10)
+    shards.kill_other(2)
+    with pytest.raises(CheckpointError, match=r"no set is saved: shard 2/2 at 127.0.0.1:\d+"):
+        shards.first.save_checkpoint()
+    assert not list(tmp_path.glob("cp-*"))
+
+
+def test_old_parts_are_deleted_with_the_first_shard_s(shards_of, tmp_path):
+    shards = shards_of(2, INITIAL, SGD_OF, tmp_path)
+    with shards.bridge() as bridge:
+        for _ in range(4):
+            bridge.synchronize(INITIAL, 10)
+            shards.first.save_checkpoint()
+    for place in (tmp_path, tmp_path / "shard-2-of-2"):
+        steps = sorted(int(path.stem[3:]) for path in place.glob("cp-*.json"))
+        assert steps[-2:] == [30, 40], place
+        assert len(steps) <= 3, place
+
+
+def test_where_a_part_cannot_be_saved_there_is_no_set(shards_of, tmp_path):
+    shards = shards_of(2, INITIAL, SGD_OF, tmp_path)
+    with shards.bridge() as bridge:
+        bridge.synchronize(INITIAL, 10)
+        (tmp_path / "shard-2-of-2").rmdir()
+        (tmp_path / "shard-2-of-2").write_text("a file in the place of the directory")
+        with pytest.raises(CheckpointError, match=r"no set is saved: shard 2/2 at 127.0.0.1:\d+"):
+            shards.first.save_checkpoint()
+    assert list(tmp_path.glob("cp-*")) == []
+    saved, failures = shards.others[2].servicer.saves.counts()
+    assert [saved.samples[0].value, failures.samples[0].value] == [0, 1]
+
+
+def test_a_part_of_a_set_that_did_not_become_whole_is_passed_over(shards_of, tmp_path):
+    shards = shards_of(2, INITIAL, SGD_OF, tmp_path)
+    with shards.bridge() as bridge:
+        saved = bridge.synchronize(INITIAL, 10)
+        shards.first.save_checkpoint()
+        bridge.synchronize(INITIAL, 10)
+        shards.known.save_parts("00" * 8, 20, [10])  # and the first one is killed
+    shards.close()
+    with shards_of(2, INITIAL, SGD_OF, tmp_path).bridge() as bridge:
+        values = bridge.get_values()
+    assert (values.global_t, values.vector.tobytes()) == (10, saved.vector.tobytes())
+
+
+class TestASetThatIsNotWhole:
+    """It is refused, by the name of the shard whose part it lacks."""
+
+    @pytest.fixture(name="place")
+    def _place(self, shards_of, tmp_path):
+        shards = shards_of(2, INITIAL, SGD_OF, tmp_path)
+        with shards.bridge() as bridge:
+            for _ in range(2):
+                bridge.synchronize(INITIAL, 10)
+                shards.first.save_checkpoint()
+        shards.close()
+        return tmp_path
+
+    def refusal(self, shards_of, place):
+        missing = "the checkpoint of step 20 is not whole: the part of shard 2/2 is missing in"
+        with pytest.raises(CheckpointMismatch, match=missing) as refused:
+            shards_of(2, INITIAL, SGD_OF, place)
+        return str(refused.value)
+
+    def test_since_a_part_is_missing(self, shards_of, place):
+        for path in (place / "shard-2-of-2").iterdir():
+            path.unlink()
+        assert "(nothing is there)" in self.refusal(shards_of, place)
+
+    def test_since_a_part_is_older(self, shards_of, place):
+        (place / "shard-2-of-2" / "cp-20.json").unlink()
+        assert "(that of step 10 is of another set)" in self.refusal(shards_of, place)
+
+    def test_since_a_part_is_damaged(self, shards_of, place):
+        (path,) = (place / "shard-2-of-2").glob("cp-20.*.safetensors")
+        path.write_bytes(path.read_bytes()[:-1])
+        assert "(that of step 20 is damaged; " in self.refusal(shards_of, place)
+
+    def test_since_a_part_is_foreign(self, shards_of, place, tmp_path_factory):
+        other = tmp_path_factory.mktemp("other")
+        shards = shards_of(2, INITIAL, SGD_OF, other)
+        with shards.bridge() as bridge:
+            bridge.synchronize(INITIAL, 20)
+            shards.first.save_checkpoint()
+        shards.close()
+        store = DirectoryStore(other / "shard-2-of-2")
+        for path in (place / "shard-2-of-2").iterdir():
+            path.unlink()
+        for name in store.names():
+            (place / "shard-2-of-2" / name).write_bytes(store.get(name))
+        assert "(that of step 20 is of another set)" in self.refusal(shards_of, place)
+
+    def test_gives_way_where_the_first_shard_s_part_is_damaged(self, shards_of, place):
+        (path,) = place.glob("cp-20.*.safetensors")
+        path.write_bytes(path.read_bytes()[:-1])
+        with shards_of(2, INITIAL, SGD_OF, place).bridge() as bridge:
+            assert bridge.get_values().global_t == 10
+
+
+def test_shards_in_another_order_are_no_parameter_server(shards_of):
+    shards = shards_of(3, INITIAL, SGD_OF)
+    first, second, third = shards.addresses
+    bridge = ShardedBridge([first, third, second])
+    with pytest.raises(BridgeError, match="in their order"):
+        bridge.get_values()
+    bridge.close()
+
+
+def test_one_shard_alone_is_no_parameter_server(shards_of):
+    shards = shards_of(2, INITIAL, SGD_OF)
+    for address in shards.addresses:
+        bridge = BridgeControl().parameter_server_stub(address)
+        with pytest.raises(BridgeError, match="name all of them, the first one first"):
+            bridge.get_values()
+        bridge.close()
+
+
+def test_a_shard_of_another_configuration_is_refused(shards_of):
+    shards = shards_of(2, INITIAL, SGD_OF)
+    other = shards_of.__call__(2, INITIAL[1:], SGD_OF)
+    other.addresses[0] = shards.addresses[0]
+    other.kill_other(2)
+    with pytest.raises(ConfigurationError, match="is of 102 parameters, this one of 103"):
+        other.start_other(2)
+
+
+def test_no_shard_is_there():
+    bridge = ShardedBridge([f"127.0.0.1:{free_port()}" for _ in range(2)], retry_for_s=0.2)
+    with pytest.raises(ParameterServerAway):
+        bridge.get_values()
+    bridge.close()
+
+
+def test_a_bridge_that_is_closed_says_so(shards_of):
+    shards = shards_of(2, INITIAL, SGD_OF)
+    bridge = ShardedBridge(shards.addresses)
+    bridge.get_values()
+    shards.kill_other(2)
+    failed = []
+
+    def wait():
+        try:
+            bridge.get_values()
+        except BridgeError as error:
+            failed.append(error)
+
+    waiting = threading.Thread(target=wait)
+    waiting.start()
+    bridge.close()
+    waiting.join(20)
+    assert isinstance(failed[0], ParameterServerAway)
+    with pytest.raises(ParameterServerAway):
+        bridge.get_values()
