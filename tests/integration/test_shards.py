@@ -84,8 +84,8 @@ def test_a_shard_that_is_killed_comes_back_from_its_last_part_and_the_others_go_
     training.start_rlx_server()
     training.start_environments(2, is_paced=True)
     wait_for(lambda: [step for step in shards.steps_saved() if step > 0], "a checkpoint")
-    # Updates that are in no checkpoint: without any, nothing is lost.
-    wait_for(lambda: shards.step() > shards.steps_saved()[-1] + 20, "more steps")
+    # Updates that are in no checkpoint, longer than the first shard takes from look to look.
+    wait_for(lambda: shards.step() > shards.steps_saved()[-1] + 200, "more steps")
     reached = shards.step()
     shards.processes[1].kill()
     shards.start(2)
