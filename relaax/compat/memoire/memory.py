@@ -252,10 +252,14 @@ class ReplayMemory(MemorySettings):
         )
 
     def change(self, name: str, value: Any) -> None:
-        """See MemorySettings; beside other threads."""
+        """See MemorySettings; no other thread draws or stores meanwhile."""
         if name in ("rollout_len", "frame_stack") and value > self.max_step:
             raise ConfigurationError(
                 f"{name} must be at most max_step, which is {self.max_step}, is {value}"
             )
-        super().change(name, value)
-        self.replay.alone(self._table.renew)
+
+        def set_and_renew() -> None:
+            self.chosen[name] = value
+            self._table.renew()
+
+        self.replay.alone(set_and_renew)
