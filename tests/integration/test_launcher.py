@@ -198,9 +198,11 @@ def test_processes_are_asked_for_such_lines(procfile):
     assert process.wait(60) == 0
 
 
-#: A child of this process logs half a line, and is killed.
+#: It waits until the other one is ready, logs half a line, and is killed.
 KILLED = """
-import os, sys
+import os, pathlib, sys, time
+while not pathlib.Path(__file__).with_name("other.ready").exists():
+    time.sleep(0.01)
 print("relaax-learner: error: no", flush=True)
 sys.stderr.write("half a line")
 sys.stderr.flush()
