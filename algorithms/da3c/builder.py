@@ -12,7 +12,7 @@ class Da3cBuilder(OnPolicyBuilder[ActorCriticConfig]):
     """An actor-critic of rollouts, whatever its actions are."""
 
     def objective(self) -> Objective:
-        """Return what is minimised."""
+        """Return the objective that is minimised."""
         from relaax.learning.distributions.graph_tf import graph_of
         from relaax.learning.returns_tf import VTrace
 

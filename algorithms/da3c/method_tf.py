@@ -72,7 +72,7 @@ class ActorCritic:
         return loss, {"policy loss": policy_loss, "value loss": value_loss, "entropy": entropy}
 
     def _policy(self, outputs: Mapping[str, tf.Tensor], batch: GraphRollouts) -> tf.Tensor:
-        """Return what the policy's distribution is made of in each step, without masked actions."""
+        """Return the policy's outputs in each step, with masked actions excluded."""
         policy = outputs[POLICY][:-1]
         if self.action_mask is None:
             return policy

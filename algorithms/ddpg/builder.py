@@ -62,7 +62,7 @@ class DdpgBuilder(OffPolicyBuilder[Config]):
         )
 
     def noise(self, random: np.random.Generator, count: int) -> FloatArray:
-        """Return what the actions behind a step are drawn with."""
+        """Return the noise that the actions behind a step are drawn with."""
         return random.standard_normal((count, self.config.actions.outputs), np.float32)
 
 

@@ -16,7 +16,7 @@ from .settings import Settings
 
 
 class Config(OffPolicyConfig):
-    """The typed settings, checked once, and what they make."""
+    """The typed settings, checked once, and the networks that they describe."""
 
     algorithm = "ddpg"
     heads = (POLICY,)
@@ -31,7 +31,7 @@ class Config(OffPolicyConfig):
 
     @property
     def learning_rates(self) -> dict[str, float]:
-        """Those of policy and critics."""
+        """The learning rates of policy and critics."""
         return {
             POLICY_VARIABLE: self.settings.policy_learning_rate,
             CRITICS: self.settings.critic_learning_rate,

@@ -41,7 +41,7 @@ class Rates:
 
 
 def target_values(rewards: tf.Tensor, discounts: tf.Tensor, next_values: tf.Tensor) -> tf.Tensor:
-    """Return what all critics learn, [B]: the smallest of the next values [critics, B] counts.
+    """Return the target of all critics, [B]: the smallest of the next values [critics, B] counts.
 
     Fujimoto et al. 2018, equation (10). discounts: gamma to the number of steps, and 0 behind the
     end of an episode.

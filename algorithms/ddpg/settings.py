@@ -11,7 +11,7 @@ from relaax.learning.off_policy import ContinuousSettings
 
 
 class NoiseSection(Section):
-    """What makes actors try other actions. Sizes are parts of half the range of actions."""
+    """Noise that makes actors try other actions. Sizes are parts of half the range of actions."""
 
     #: Independent, or correlated in time (Ornstein and Uhlenbeck); or on the policy's parameters.
     type: Literal["normal", "ou", "parameters"] = "normal"
@@ -60,7 +60,7 @@ class Settings(ContinuousSettings):
     @model_validator(mode="before")
     @classmethod
     def _fill_in(cls, values: Any) -> Any:
-        """Give what depends on ``twin`` and other keys its value."""
+        """Give the keys that depend on ``twin`` and other keys their values."""
         if not isinstance(values, dict):
             return values
         is_twin = values.get("twin") is True
@@ -94,7 +94,7 @@ class Settings(ContinuousSettings):
         return self
 
     def doubts(self) -> Iterator[str]:
-        """Yield in sentences what is allowed, and hardly meant."""
+        """Yield warnings: sentences about values that are allowed, and hardly meant."""
         yield from super().doubts()
         yield from self.doubts_of_target(self.target_every or 1)
 

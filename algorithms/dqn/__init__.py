@@ -1,4 +1,4 @@
-"""DQN (Mnih et al. 2015), with what came after it.
+"""DQN (Mnih et al. 2015), with its later extensions.
 
 Double (van Hasselt et al. 2016, https://arxiv.org/abs/1509.06461), dueling (Wang et al. 2016,
 https://arxiv.org/abs/1511.06581), several steps, prioritized (Schaul et al. 2016,

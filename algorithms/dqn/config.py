@@ -16,7 +16,7 @@ VALUE = "value"
 
 
 class Config(OffPolicyConfig):
-    """The typed settings, checked once, and what they make."""
+    """The typed settings, checked once, and the networks that they describe."""
 
     algorithm = "dqn"
 
@@ -29,7 +29,7 @@ class Config(OffPolicyConfig):
 
     @property
     def learning_rates(self) -> dict[str, float]:
-        """That of the network."""
+        """The learning rate of the network."""
         return {POLICY_VARIABLE: self.settings.learning_rate}
 
     def action_space(self) -> Space:
@@ -38,7 +38,7 @@ class Config(OffPolicyConfig):
 
 
 def action_values_of(settings: Settings) -> ActionValues:
-    """Return what makes values and actions of the network's outputs."""
+    """Return the part that makes values and actions of the network's outputs."""
     section = settings.distributional
     if section is None:
         return ActionValues(settings.action_size, settings.dueling)
@@ -48,7 +48,7 @@ def action_values_of(settings: Settings) -> ActionValues:
 
 
 def heads_of(settings: Settings, atoms: int) -> tuple[Head, ...]:
-    """Return the head of actions, and behind it, in a dueling network, that of states."""
+    """Return the head of actions' values and, in a dueling network, the head of states' value."""
     layers = tuple(Dense(units) for units in settings.stream_layers)
     of_actions = Head(POLICY, settings.action_size * atoms, layers=layers)
     if not settings.dueling:

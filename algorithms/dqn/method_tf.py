@@ -134,7 +134,7 @@ class QLearning(GraphUpdate):
         return losses, divergence(targets, losses)
 
     def _taken(self, outputs: tf.Tensor, actions: tf.Tensor) -> tf.Tensor:
-        """Return what belongs to the actions [B] that were taken, [B, atoms]."""
+        """Return the outputs of the actions [B] that were taken, [B, atoms]."""
         return tf.reduce_sum(self._graph_values.logits(outputs) * self._one_hot(actions), axis=1)
 
     def _one_hot(self, actions: tf.Tensor) -> tf.Tensor:
@@ -142,7 +142,7 @@ class QLearning(GraphUpdate):
         return tf.one_hot(actions, self._values.actions)[:, :, tf.newaxis]
 
     def _outputs(self, vector: tf.Tensor, observations: Any) -> tf.Tensor:
-        """Return what all heads put out, [B, N], and the mask behind it."""
+        """Return the outputs of all heads, [B, N], and the mask behind them."""
         by_head = outputs_of(self._network, vector, observations)
         outputs = tf.concat([by_head[head.name] for head in self._network.heads], axis=1)
         if self._mask is None:

@@ -109,7 +109,7 @@ class Settings(OffPolicySettings):
         return self
 
     def doubts(self) -> Iterator[str]:
-        """Yield in sentences what is allowed, and hardly meant."""
+        """Yield warnings: sentences about values that are allowed, and hardly meant."""
         yield from super().doubts()
         exploration = self.exploration
         until = exploration.begin + exploration.steps

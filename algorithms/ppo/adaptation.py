@@ -1,4 +1,4 @@
-"""What follows the distance that batches move the policy by.
+"""Clip, penalty and learning rate, adapted to the distance that batches move the policy by.
 
 Schulman et al. 2017 (https://arxiv.org/abs/1707.06347), section 4, with the thresholds and factors
 of Surreal, which moves the clip in the same way; it is the other way round there, since a larger
@@ -24,7 +24,7 @@ RATE_FACTOR = 1.5
 
 @dataclass(frozen=True)
 class Knobs:
-    """What an update is given, beside its steps."""
+    """The settings of one update, beside its steps."""
 
     clip: float
     #: Weight of the KL divergence.
@@ -63,7 +63,7 @@ class Adaptation:
         )
 
     def restored(self, saved: Knobs, configured: Knobs) -> Knobs:
-        """Return the knobs of a training that goes on: only those that follow the target moved."""
+        """Return the knobs of a training that goes on: only those moved that follow the target."""
         pairs = (
             ("clip", self.clip_range),
             ("penalty", self.penalty_range),

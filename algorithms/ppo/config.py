@@ -10,7 +10,7 @@ from .settings import ContinuousPpo, DiscretePpo, settings_of
 
 
 class Config(PolicyConfig):
-    """The typed settings, checked once, and what they make."""
+    """The typed settings, checked once, and the networks that they describe."""
 
     settings: DiscretePpo | ContinuousPpo
 

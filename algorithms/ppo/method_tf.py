@@ -118,9 +118,9 @@ class Ppo:
     def value_loss(
         self, values: tf.Tensor, before: tf.Tensor, targets: tf.Tensor, valid: tf.Tensor
     ) -> tf.Tensor:
-        """Return half of the squared error, summed; with a ``value_clip`` that of the worse value.
+        """Return half of the squared error, summed; with a ``value_clip`` the larger error counts.
 
-        The other one has moved away from the value ``before`` by no more than the clip.
+        The other one is of a value that is no further from ``before`` than the clip.
         """
         if self.value_clip is None:
             return losses.value_loss(values, targets, valid)

@@ -148,7 +148,7 @@ class PpoSettings(PolicySettings, FilterSettings):
         return self
 
     def doubts(self) -> Iterator[str]:
-        """Yield in sentences what is allowed, and hardly meant."""
+        """Yield warnings: sentences about values that are allowed, and hardly meant."""
         yield from super().doubts()
         if self.batch_steps > self.max_global_step / 10:
             yield (
@@ -187,7 +187,7 @@ class PpoSettings(PolicySettings, FilterSettings):
         return self.rollouts_per_batch * self.episode_len
 
     def annealing(self) -> Schedule:
-        """Return what is left of the learning rate by step: all of it unless it is ``linear``."""
+        """Return the part of the learning rate left by step: all unless it is ``linear``."""
         whole = super().annealing()
         if self.learning_rate_schedule == "linear":
             return whole

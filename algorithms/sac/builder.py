@@ -34,6 +34,6 @@ class SacBuilder(OffPolicyBuilder[Config]):
         )
 
     def noise(self, random: np.random.Generator, count: int) -> FloatArray:
-        """Return what actions are drawn with: those now, and the next ones."""
+        """Return the noise that actions are drawn with, the present ones and the next ones."""
         numbers = self.config.actions.gaussian.actions
         return random.standard_normal((2, count, numbers), np.float32)

@@ -22,7 +22,7 @@ LOG_TEMPERATURE = "log_temperature"
 
 
 class Config(OffPolicyConfig):
-    """The typed settings, checked once, and what they make."""
+    """The typed settings, checked once, and the networks that they describe."""
 
     algorithm = "sac"
     heads = (POLICY,)
@@ -44,7 +44,7 @@ class Config(OffPolicyConfig):
 
     @property
     def learning_rates(self) -> dict[str, float]:
-        """Those of policy, critics and temperature."""
+        """The learning rates of policy, critics and temperature."""
         return {
             POLICY_VARIABLE: self.settings.policy_learning_rate,
             CRITICS: self.settings.critic_learning_rate,

@@ -33,7 +33,7 @@ def soft_target(
     next_log_likelihoods: tf.Tensor,
     temperature: tf.Tensor,
 ) -> tf.Tensor:
-    """Return what both critics learn, [B]: equations (3) and (6), with the smaller next value.
+    """Return the target of both critics, [B]: equations (3) and (6), with the smaller next value.
 
     discounts: [B], gamma to the number of steps, and 0 behind the end of an episode.
     next_values: [2, B], of the target critics. next_log_likelihoods: [B].

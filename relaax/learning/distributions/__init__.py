@@ -1,6 +1,6 @@
-"""How actions are drawn from what a network puts out.
+"""How actions are drawn from a network's outputs.
 
-``base``                  what a distribution is asked, in numpy and inside a TensorFlow graph
+``base``                  the questions to a distribution, in numpy and inside a TensorFlow graph
 ``of_space``              which distribution actions of a space have
 ``graph_tf``              the TensorFlow counterpart of each distribution
 

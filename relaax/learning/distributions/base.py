@@ -1,4 +1,4 @@
-"""What makes actions of a network's outputs, and what a distribution of actions is asked.
+"""The roles of distributions: they make actions of a network's outputs, and know likelihoods.
 
 The outputs of a network's policy head are a distribution's parameters, an action that is certain,
 or the values of all actions. A choice is a function of these and of noise, so that a network that
@@ -33,7 +33,7 @@ class ActionHead(Protocol):
         """Return the type that rollouts keep actions in."""
 
     def noise(self, random: np.random.Generator, count: int) -> FloatArray:
-        """Draw what makes ``count`` choices: float32 [count, ...]."""
+        """Draw the noise of ``count`` choices: float32 [count, ...]."""
 
     def choose(self, outputs: FloatArray, noise: FloatArray) -> Array:
         """Return the actions [B, ...] that outputs [B, N] and noise make.
@@ -76,7 +76,7 @@ class GraphDistribution(GraphActionHead, Protocol):
 
 
 class Maskable(Protocol):
-    """What makes discrete actions, some of which may be forbidden; in numpy or a graph."""
+    """A distribution of discrete actions, some of which may be forbidden; in numpy or a graph."""
 
     def masked(self, outputs: Any, mask: Any) -> Any:
         """Return outputs [..., N], or more, that the masked actions are taken out of.

@@ -1,4 +1,4 @@
-"""Choices inside a TensorFlow graph: one, several at once, bits, and that of the highest value."""
+"""Choices inside a TensorFlow graph: one, several at once, bits, the action of highest value."""
 
 import tensorflow as tf
 
@@ -24,7 +24,7 @@ class GraphActionValues:
         return tf.argmax(self.values(outputs), axis=-1)
 
     def logits(self, outputs: tf.Tensor) -> tf.Tensor:
-        """Return what belongs to each action, [B, A, atoms]: its value alone if there is one."""
+        """Return each action's outputs, [B, A, atoms]: its value alone if there is one atom."""
         count = self._values.actions + self._values.is_dueling
         parts = tf.reshape(outputs[:, : self._values.outputs], [-1, count, self._values.atoms])
         if not self._values.is_dueling:

@@ -14,7 +14,7 @@ FloatArray = npt.NDArray[np.float32]
 class Deterministic:
     """The action ``tanh(u)`` of outputs u; Lillicrap et al. 2016, section 7.
 
-    What makes actors try other actions is noise (``exploration.action_noise``).
+    Noise makes actors try other actions (``exploration.action_noise``).
     """
 
     action_shape: tuple[int, ...]

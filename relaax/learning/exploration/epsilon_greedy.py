@@ -42,7 +42,7 @@ class EpsilonGreedy:
         """See NoiseSource."""
 
     def draw(self, slots: IntArray) -> FloatArray:
-        """See NoiseSource: what is added to the values of all actions, float32 [B, A]."""
+        """Return the numbers that are added to the values of all actions, float32 [B, A]."""
         powers = self._ladder.epsilon_powers(slots, self._exponent)
         epsilons = self._epsilon.at(self._global_t()) ** powers
         explores = np.flatnonzero(self._random.random(len(slots)) < epsilons)

@@ -41,7 +41,7 @@ class UniformAtFirst:
         recurrent_state: FloatArray,
         noise: FloatArray,
     ) -> Choice:
-        """See PolicyModel. The likelihoods are those of what the model would have done."""
+        """See PolicyModel. The likelihoods belong to the model's own choices."""
         choice = self._model.choose(parameters, observations, recurrent_state, noise)
         if self._global_t() >= self._steps:
             return choice
@@ -62,7 +62,7 @@ class NoiseSource(Protocol):
         """Take note that episodes begin in ``slots`` [B]."""
 
     def draw(self, slots: IntArray) -> FloatArray:
-        """Return what the next choices in ``slots`` [B] are made with, float32 [B, ...].
+        """Return the noise of the next choices in ``slots`` [B], float32 [B, ...].
 
         It is what the ``choose`` of an ``ActionHead`` takes: zeros make the best known action.
         """

@@ -20,7 +20,7 @@ _CHOICES = 50
 
 
 class ParameterNoise:
-    """Perturbs the policy each time that new parameters come, and chooses with what that makes.
+    """Perturbs the policy each time that new parameters come, and chooses with the perturbed one.
 
     Plappert et al. 2018 (https://arxiv.org/abs/1706.01905). ``sigma`` is the deviation of the noise
     on each parameter. With a ``target`` it is the first one, and changes slowly so that actions are

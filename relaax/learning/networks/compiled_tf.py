@@ -28,7 +28,7 @@ class CompiledFunction:
         self._empty_tensors: dict[tuple[Any, ...], tf.Tensor] = {}
 
     def __call__(self, parameters: Sequence[tf.Tensor], *arguments: Observations) -> Any:
-        """Return what the function returns, as tensors; an argument may be arrays by name."""
+        """Return the function's results as tensors; an argument may be arrays by name."""
         arrays = _flattened(arguments)
         tensors = [tensor_of(array) if array.size else self._empty(array) for array in arrays]
         key = tuple((array.shape, array.dtype) for array in arrays)
@@ -54,7 +54,7 @@ class CompiledFunction:
 
 
 def _flattened(arguments: Sequence[Observations]) -> list[npt.NDArray[Any]]:
-    """Return all arrays, those of a dict in the order that TensorFlow has: that of their names."""
+    """Return all arrays; the arrays of a dict are sorted by name, as TensorFlow sorts them."""
     arrays = []
     for argument in arguments:
         if isinstance(argument, dict):

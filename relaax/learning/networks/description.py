@@ -27,7 +27,7 @@ NamedLayers: TypeAlias = tuple[tuple[str, Layer], ...]
 
 @dataclass(frozen=True)
 class Head:
-    """What a network puts out under a name: a linear layer on top of it, and perhaps a free part.
+    """Named outputs of a network: a linear layer on top of it, and perhaps a free part.
 
     Between these may be ``layers`` of its own, which no other head shares. ``units`` depend on the
     state. ``free_units`` follow them and do not: they are parameters themselves, ``free_start`` at

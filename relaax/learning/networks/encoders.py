@@ -26,7 +26,7 @@ def is_image(shape: Shape) -> bool:
 def sees_pictures(encoder: Encoder) -> bool:
     """Return whether an observation usually comes as bytes: where convolutions look at it.
 
-    What only dense layers see is a table of numbers.
+    An observation that only dense layers see is a table of numbers.
     """
     kinds = Convolution | TransposedConvolution
     return any(isinstance(layer, kinds) for layer in encoder.layers)

@@ -1,4 +1,4 @@
-"""The kinds of layers: what each puts out, and the parameters that it has.
+"""The kinds of layers: the shape of their outputs, and their parameters.
 
 A layer is given the shape of one input, without a batch: (units,) for a vector, (height, width,
 channels) for an image. The fields of a layer are its keys in a configuration; pydantic checks them
@@ -74,7 +74,7 @@ class Convolution:
     activation: Activation = "relu"
 
     def output_shape(self, shape: Shape) -> Shape:
-        """Return (height, width, filters); ValueError for what is no image or too small a one."""
+        """Return (height, width, filters); ValueError unless it is an image, and large enough."""
         height, width, _ = _image(shape)
         height, width = self._length(height), self._length(width)
         if min(height, width) < 1:
@@ -132,7 +132,7 @@ class TransposedConvolution:
 
 @dataclass(frozen=True)
 class Reshape:
-    """The same numbers in another shape, such as an image of a vector's."""
+    """The same numbers in another shape, for instance an image of a vector's numbers."""
 
     kind: ClassVar[str] = "reshape"
     stem: ClassVar[str] = "reshape"
@@ -213,7 +213,7 @@ KINDS: dict[str, type[Layer]] = {
 
 
 def _image(shape: Shape) -> Shape:
-    """Return ``shape``; ValueError if it is not that of an image."""
+    """Return ``shape``; ValueError unless it is an image's shape."""
     if len(shape) != _IMAGE:
         raise ValueError(f"needs an image [height, width, channels], its input is {list(shape)}")
     return shape

@@ -40,7 +40,7 @@ def encoded(
     observations: ObservationTensors,
     heads: Iterable[Head] | None = None,
 ) -> Tensors:
-    """Return what the encoders make of [B, ...]: float32 [B, F] by the observations' names.
+    """Return the encoders' outputs of observations [B, ...]: float32 [B, F] by their names.
 
     Of those alone that ``heads`` depend on; None: of all. Bytes are pictures: they are scaled to
     [0, 1].
@@ -55,7 +55,7 @@ def encoded(
 
 
 def features(network: Network, parameters: Tensors, encoded: Tensors) -> tf.Tensor:
-    """Return what the layers below the recurrent one make of what is ``encoded``: [B, F]."""
+    """Return the outputs [B, F] of the layers below the recurrent one, given ``encoded``."""
     below = network.trunk[:-1] if network.lstm_size else network.trunk
     if not network.shared:
         (some, *_) = encoded.values()
@@ -80,9 +80,9 @@ def lstm_step(parameters: Tensors, inputs: tf.Tensor, state: tf.Tensor) -> tf.Te
 def head_outputs(
     network: Network, head: Head, parameters: Tensors, hidden: tf.Tensor, encoded: Tensors
 ) -> tf.Tensor:
-    """Return what a head puts out, [B, outputs]; its free part is last.
+    """Return a head's outputs, [B, outputs]; its free part is last.
 
-    hidden: [B, F], what the layers that all heads share put out of what is ``encoded``.
+    hidden: [B, F], the outputs of the layers that all heads share.
     """
     hidden = _joined([hidden, *(encoded[name] for name in network.beside(head))])
     hidden = _flat(_through(head.named_layers, parameters, hidden))
@@ -102,7 +102,7 @@ def unroll(
     starts: tf.Tensor,
     recurrent_state: tf.Tensor,
 ) -> dict[str, tf.Tensor]:
-    """Return what each head puts out, [T, K, outputs] by name, for observations [T, K, ...].
+    """Return each head's outputs, [T, K, outputs] by name, for observations [T, K, ...].
 
     ``recurrent_state`` [2, K, H] is the one before the first row; it is zero again where a row
     ``starts`` [T, K] an episode.
@@ -133,7 +133,7 @@ def unroll(
 
 
 def _through(layers: NamedLayers, parameters: Tensors, hidden: tf.Tensor) -> tf.Tensor:
-    """Return what ``layers`` make of ``hidden`` [B, ...], one after another."""
+    """Return ``hidden`` [B, ...] after all ``layers``, one after another."""
     for name, layer in layers:
         match layer:
             case Dense():
@@ -163,7 +163,7 @@ def _through(layers: NamedLayers, parameters: Tensors, hidden: tf.Tensor) -> tf.
 
 
 def _dense(parameters: Tensors, layer: str, inputs: tf.Tensor) -> tf.Tensor:
-    """Return what a linear layer puts out, [B, units], of ``inputs`` [B, F]."""
+    """Return a linear layer's outputs, [B, units], of ``inputs`` [B, F]."""
     kernel, bias = _weights(parameters, layer)
     return inputs @ kernel + bias
 

@@ -1,6 +1,6 @@
 """Choosing actions with a network of dense layers, in numpy.
 
-Such networks are small. Calling a TensorFlow graph takes several times longer than they do:
+They are small networks: calling a TensorFlow graph takes several times longer than they do.
 ``benchmarks/inference.py`` compares the two.
 """
 
@@ -106,7 +106,7 @@ class NumpyPolicy:
         return Choice(actions, extras, recurrent_state)
 
     def _encoded(self, arrays: Arrays, observations: Mapping[str, Array]) -> Arrays:
-        """Return what the encoders put out, float32 [B, F] by the observations' names."""
+        """Return the encoders' outputs, float32 [B, F] by the observations' names."""
         return {
             name: _after(steps, arrays, _scaled(observations[name]))
             for name, steps in self._encoders.items()

@@ -15,7 +15,7 @@ from relaax.learning.networks.manifest import Parameters
 def outputs_of(
     network: Network, vector: tf.Tensor, observations: ObservationTensors
 ) -> dict[str, tf.Tensor]:
-    """Return what each head puts out, [B, outputs] by name, for observations [B, ...].
+    """Return each head's outputs, [B, outputs] by name, for observations [B, ...].
 
     vector: float32 [size], in the order of the network's manifest. The network has no recurrent
     layer.

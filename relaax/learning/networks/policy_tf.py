@@ -130,7 +130,7 @@ def policy_of(
     action_mask: str | None = None,
     heads: Sequence[str] = (POLICY,),
 ) -> PolicyModel:
-    """Return what chooses fastest: a graph for convolutions and recurrent layers, else numpy.
+    """Return the fastest model: a graph for convolutions and recurrent layers, else numpy.
 
     ``extras`` name what is to be recorded of each choice: see ``Columns.of``. ``action_mask`` names
     the observation that says which actions are allowed. Actions are made of the outputs of

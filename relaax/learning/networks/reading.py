@@ -95,7 +95,7 @@ def read_network(
 
 
 def _previous(names: Any, previous: int, place: str) -> dict[str, Shape]:
-    """Return the shapes of the previous action and reward, those of them that are ``names``."""
+    """Return the shapes of the previous action and reward, as far as ``names`` has them."""
     shapes: dict[str, Shape] = {PREVIOUS_ACTION: (previous,), PREVIOUS_REWARD: (1,)}
     known = {name.removeprefix("previous/"): name for name in shapes}
     if names is None:
@@ -284,7 +284,7 @@ def _is_count(value: Any) -> bool:
 
 
 def _loaded(path: Path, place: str) -> Any:
-    """Return what a JSON or YAML file holds; ValueError names the file, and the line if it can."""
+    """Return the content of a JSON or YAML file; ValueError names the file and the line."""
     try:
         text = path.read_text("utf-8")
         return json.loads(text) if path.suffix == ".json" else load_yaml(text)
