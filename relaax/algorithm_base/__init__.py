@@ -1,4 +1,4 @@
-"""What an algorithm package implements.
+"""The interface of an algorithm package.
 
 A package is a folder with an ``__init__.py`` that exports ``Config``, ``ParameterServer`` and
 ``Agent``: classes, or functions that are called like them. ``docs/algorithms.md`` describes one.
@@ -15,7 +15,7 @@ heavy, so that all workers share it.
 ``bridge_base``            the transport between them
 ``roles``                  what one part asks of another, one small role each
 ``config_base``            the typed configuration
-``checkpoint``             what is saved, and what is accepted again
+``checkpoint``             the content of a checkpoint, and the rule for accepting one
 """
 
 from relaax.algorithm_base.agent_base import AgentBase, EnvironmentInfo

@@ -15,7 +15,7 @@ from relaax.telemetry.metrics import Metrics
 
 @dataclass(frozen=True)
 class EnvironmentInfo:
-    """What an environment's client has announced, and what the worker adds to it."""
+    """The announcement of an environment's client, with the worker's additions."""
 
     #: Its name for people; "" where the client says none, as in version 1 of the protocol.
     name: str
@@ -76,14 +76,14 @@ class AgentBase(ABC):
         raise InvalidState("the algorithm of this server cannot evaluate: its agent only learns")
 
     def policy(self) -> EvaluatedPolicy | None:
-        """Return what the episode is played with, after ``evaluate``; None, by default, if unknown.
+        """Return the policy of the episode, after ``evaluate``; None, by default, if unknown.
 
         Scores of an unknown policy are shown at the step at which they come.
         """
         return None
 
     def connected(self, environment: EnvironmentInfo) -> None:
-        """Take what is known of the environment; called once, before the first state comes."""
+        """Take the environment's description; called once, before the first state comes."""
 
     @abstractmethod
     def act(self, state: Any) -> Any:
@@ -109,7 +109,7 @@ class AgentBase(ABC):
     def reward_and_reset(self, reward: float) -> float | None:
         """Take the last reward of an episode that is over.
 
-        What is returned is not used: the worker sums the rewards itself.
+        The result is not used: the worker sums the rewards itself.
         """
 
     def reward_and_truncate(self, reward: float, state: Any) -> None:
@@ -125,4 +125,4 @@ class AgentBase(ABC):
         return self.parameter_server.metrics()
 
     def close(self) -> None:
-        """Release what the agent holds; called when the client has gone."""
+        """Release the agent's resources; called when the client has disconnected."""

@@ -27,7 +27,7 @@ class BatchAgentBase(ABC):
         agent.learns                                            # whether it learns as it serves
         agent.warm_up(most)
         agent.open(slots)                                       # a connection has come
-        agent.connected(slots, environments)                    # what is known of it
+        agent.connected(slots, environments)                    # it has announced itself
         states = agent.check(what_clients_sent)                 # InvalidState closes one of them
         executed = agent.check_executed(actions)                # so does this
         actions = agent.act(transitions, states, finals)        # some of all environments
@@ -37,8 +37,8 @@ class BatchAgentBase(ABC):
 
     ``seed`` is an int below 2**32, another one for each worker on all RLX servers. An agent that
     learns in the background makes ``act`` wait at most while it does not keep up. Slots are the
-    worker's small numbers for environments; those of environments that have gone are given to
-    others.
+    worker's small numbers for environments; the number of one that has disconnected is given to
+    another.
     """
 
     @property
@@ -52,7 +52,7 @@ class BatchAgentBase(ABC):
         return True
 
     def warm_up(self, environments: int) -> None:
-        """Do beforehand what the first calls for up to ``environments`` would have to wait for."""
+        """Compile beforehand all that calls for up to ``environments`` need."""
 
     @abstractmethod
     def open(self, slots: IntArray) -> None:
@@ -62,7 +62,7 @@ class BatchAgentBase(ABC):
         """
 
     def connected(self, slots: IntArray, environments: Sequence[EnvironmentInfo]) -> None:
-        """Take what is known of the environments at ``slots``, which have just been opened."""
+        """Take the descriptions of the environments at ``slots``, which have just been opened."""
 
     @abstractmethod
     def close_slots(self, slots: IntArray) -> None:
@@ -73,14 +73,15 @@ class BatchAgentBase(ABC):
         """Return the states of B environments as an array [B, ...] of the dtype that ``act`` takes.
 
         ``states`` is an array [B, ...], a dict of such arrays by name, or a sequence of states; in
-        version 1 of the protocol a state with names is a dict, too. What has names is returned as a
-        dict of arrays [B, ...]. InvalidState for states that cannot be used. Nothing else changes.
+        version 1 of the protocol a state with names is a dict, too. States with names are returned
+        as a dict of arrays [B, ...]. InvalidState for states that cannot be used. Nothing else
+        changes.
         """
 
     def check_executed(self, actions: Sequence[Any] | Array) -> Array:
         """Return the actions that environments report to have executed, as ``act`` takes them.
 
-        ``actions`` are an array [X, ...], or a sequence of actions; what is returned becomes
+        ``actions`` are an array [X, ...], or a sequence of actions; the result becomes
         ``Transitions.executed_actions``. InvalidState for actions that do not fit the action space.
         Nothing else changes. By default InvalidState, always: no environment may report any.
         """
@@ -93,19 +94,19 @@ class BatchAgentBase(ABC):
     def act(
         self, transitions: Transitions, states: Observations, finals: Observations
     ) -> Sequence[Any] | Array:
-        """Take what happened since the last actions and return the next ones, [A, ...].
+        """Take all transitions since the last actions and return the next actions, [A, ...].
 
         They fit the configuration's action space: numbers of choices are integers in their range,
-        those of a Box are finite. The worker closes the connections that would be sent others.
+        numbers of a Box are finite. The worker closes a connection rather than send it others.
 
-        ``states`` [A, ...] are those of ``transitions.acting`` and ``finals`` [F, ...] those of
+        ``states`` [A, ...] belong to ``transitions.acting``, ``finals`` [F, ...] to
         ``transitions.truncated``, both from ``check`` and all of one dtype, or with the same names
         and dtypes; where A or F is 0 they are any empty array. They belong to the caller again when
-        this returns. What a client sent must not make this fail.
+        this returns. No message of a client may make this fail.
         """
 
     def evaluator(self, evaluation: Evaluation) -> "EvaluatorBase":
-        """Return what acts for environments that evaluate; it is closed before this agent is.
+        """Return the agent of environments that evaluate; it is closed before this agent is.
 
         By default InvalidState: the algorithm has no evaluator, and a connection that wants to
         evaluate is refused with these words.
@@ -114,13 +115,13 @@ class BatchAgentBase(ABC):
 
     @abstractmethod
     def close(self) -> None:
-        """Release what the agent holds."""
+        """Release the agent's resources."""
 
 
 class EvaluatorBase(BatchAgentBase):
     """A batch agent that learns nothing, and plays each episode with one policy.
 
-    ``BatchAgentBase.evaluator`` returns one. Its slots are its own: they are not those of the agent
+    ``BatchAgentBase.evaluator`` returns one. Its slots are its own, and not the slots of the agent
     that has returned it. It counts no step at the parameter server.
     """
 
@@ -131,7 +132,7 @@ class EvaluatorBase(BatchAgentBase):
 
     @abstractmethod
     def policies(self, slots: IntArray) -> Sequence[EvaluatedPolicy | None]:
-        """Return what the episodes of ``slots`` are played with; None where that is not known.
+        """Return the policies of the episodes in ``slots``; None where it is not known.
 
         It is asked for when episodes have ended, before ``act`` begins the next ones.
         """

@@ -10,19 +10,19 @@ import numpy.typing as npt
 
 from relaax.errors import CheckpointMismatch
 
-#: What names of tensors begin with that say how numbers change while a training goes on.
+#: The beginning of the names of tensors that say how numbers change during a training.
 SCHEDULE = "schedule/"
 
-#: Beginnings of the names of tensors that checkpoints of before there were such lack.
+#: Beginnings of the names of tensors that checkpoints of earlier versions lack.
 _NEWER = ("published/training", "published/resumes", SCHEDULE)
 
-#: What a checkpoint must agree on with the configuration: JSON scalars and lists by name.
+#: Properties that a checkpoint and the configuration share: JSON scalars and lists by name.
 Fingerprint = Mapping[str, Any]
 
-#: The key of a fingerprint that says what -1 and 1 of a policy's actions are to the environment.
+#: The key of a fingerprint with the environment's actions at -1 and 1 of a policy's.
 ACTION_UNITS = "action_units"
 
-#: What it means where a key is not there, if not just that.
+#: The meaning of a key that is absent, if it has one.
 _ABSENT = {ACTION_UNITS: "[-1, 1], or of a version with the environment's own units,"}
 
 
@@ -36,7 +36,7 @@ class Checkpoint:
     global_t: int
     #: Number of updates applied to the parameters.
     version: int
-    #: What the network is: algorithm, sizes, layers.
+    #: The network: algorithm, sizes, layers.
     fingerprint: Fingerprint
 
 

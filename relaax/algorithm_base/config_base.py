@@ -14,7 +14,7 @@ from relaax.spaces import Space
 class Section(BaseModel):
     """Derive from it and write the keys as fields, with types, limits and defaults.
 
-    ``MySection.model_validate(dict(config))`` reads them. Types must fit exactly. What is wrong is
+    ``MySection.model_validate(dict(config))`` reads them. Types must fit exactly. A mistake is
     a ``ValidationError``, which a ``Config`` lets pass: the servers print a line of key, mistake
     and value. A key that is no field is refused, with the field that was probably meant.
     """
@@ -36,9 +36,9 @@ class Section(BaseModel):
 
 
 def require_effect(section: Section, keys: Sequence[str], needs: str) -> None:
-    """Refuse those of ``keys`` that are written, where what they need is not there.
+    """Refuse ``keys`` that are written, where the key that they need is not there.
 
-    Whoever writes a key expects something of it; null, which asks for nothing, may be written.
+    A written key is meant to have an effect; null, which asks for nothing, may be written.
     ValueError with the keys and with ``needs``: "theta, dt: no effect without type: ou".
     """
     written = [
@@ -52,7 +52,7 @@ class ConfigBase:
     """Made once from the YAML's ``algorithm:`` section, at the edge.
 
     ``__init__`` gets the section without the keys that find the algorithm (``path``, ``name``).
-    It raises ValueError with a message that names the key for what it cannot use; pydantic's
+    It raises ValueError for a key that it cannot use, with a message that names it; pydantic's
     ValidationError is one.
     """
 
@@ -73,23 +73,23 @@ class ConfigBase:
         return False
 
     def units(self) -> Mapping[str, Any]:
-        """Return what the actions that are learnt and stored are measured in, as JSON values.
+        """Return the units of the actions that are learnt and stored, as JSON values.
 
-        What a learner or a replay has saved in other units is refused. Nothing, by default: in the
-        environment's own.
+        The files of a learner or a replay with other units are refused. By default the units are
+        the environment's own, and the result is empty.
         """
         return {}
 
     def describe_policy(self, vector: FloatVector) -> Any:
-        """Return what actions depend on, for the parameters of a checkpoint, float32 [size].
+        """Return all that actions depend on, for the parameters of a checkpoint, float32 [size].
 
-        That is a ``relaax.learning.model.DescribedPolicy``, which ``relaax-export``
+        That is a ``relaax.learning.described_policy.DescribedPolicy``, which ``relaax-export``
         writes into files; None, by default, where it is not known.
         """
         return None
 
     def learns(self) -> bool:
-        """Return whether anything is learnt of what environments do."""
+        """Return whether anything is learnt."""
         return True
 
     def has_learner(self) -> bool | None:

@@ -18,7 +18,7 @@ Array = npt.NDArray[Any]
 
 @dataclass(frozen=True)
 class ActionMask:
-    """The observation that says what is allowed: its name, and how many numbers it has.
+    """The observation that says which actions are allowed: its name, and its length.
 
     They are as many as there are actions, or bits. ``nvec``: of several choices at once, the number
     of actions of each. ``may_forbid_all``: whether an action is left where all numbers are 0, as
@@ -50,7 +50,7 @@ class ActionMask:
             )
 
     def require_choice(self, masks: Array) -> None:
-        """Raise InvalidState where masks [B, N] leave no action, or none of one of the choices."""
+        """Raise InvalidState where masks [B, N] leave no action, or no option of a choice."""
         if self.may_forbid_all:
             return
         begins = [*accumulate(self.nvec[:-1], initial=0)]
@@ -71,7 +71,7 @@ class ActionMask:
 
 
 def inputs_of(state_size: Shapes, mask: ActionMask | None) -> Shapes:
-    """Return the shapes of what the network sees: ``state_size`` without the mask of actions."""
+    """Return the shapes of the network's inputs: ``state_size`` without the mask of actions."""
     if mask is None or not isinstance(state_size, Mapping):
         return state_size
     return {name: size for name, size in state_size.items() if name != mask.name}

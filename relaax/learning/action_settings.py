@@ -1,4 +1,4 @@
-"""The keys that describe continuous actions in the YAML file, of all algorithms that have such."""
+"""The keys that describe continuous actions in the YAML file, the same for all algorithms."""
 
 from collections.abc import Sequence
 from math import isnan
@@ -19,7 +19,7 @@ Numbers: TypeAlias = float | Sequence[Any] | None
 
 
 class ActionSettings(Section):
-    """Actions that are arrays of numbers, and what they are to the plant."""
+    """Actions that are arrays of numbers, and their units at the plant."""
 
     #: How many numbers an action has, or the shape of an array of them; ``[]`` for a number alone.
     action_size: CountOrSizes
@@ -55,7 +55,7 @@ class ActionSettings(Section):
 
     @property
     def units(self) -> ActionUnits:
-        """What makes actions of the plant of the policy's own."""
+        """The conversion of the policy's actions to the plant's."""
         return ActionUnits(*self._of_shape())
 
     def _of_shape(self) -> tuple[npt.NDArray[Any], ...]:
@@ -68,7 +68,7 @@ class ActionSettings(Section):
 
 
 def _numbers_in(value: Any) -> Any:
-    """Return a number as a float, and lists as tuples of such; ValueError for anything else."""
+    """Return a number as a float, and lists as tuples of floats; ValueError for anything else."""
     if isinstance(value, list | tuple):
         return tuple(_numbers_in(each) for each in value)
     if isinstance(value, bool) or not isinstance(value, int | float) or isnan(value):
@@ -77,7 +77,7 @@ def _numbers_in(value: Any) -> Any:
 
 
 def _spread(key: str, numbers: Numbers, missing: float, shape: Shape) -> npt.NDArray[Any]:
-    """Return ``numbers`` as an array of ``shape``; ValueError for those of another shape."""
+    """Return ``numbers`` as an array of ``shape``; ValueError if they have another shape."""
     if not isinstance(numbers, tuple):
         return np.full(shape, missing if numbers is None else numbers, np.float64)
     try:

@@ -1,4 +1,4 @@
-"""The units of continuous actions: a policy's own, and those of the plant that it controls."""
+"""The units of continuous actions: the policy's, and the units of the plant that it controls."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -15,7 +15,7 @@ BoolArray = npt.NDArray[np.bool_]
 
 
 class ActionUnits:
-    """Converts actions between the units of a policy and those of the plant.
+    """Converts actions between the units of a policy and the units of the plant.
 
     Networks, distributions, noise, entropies, critics and stored steps are in the policy's units,
     whatever the plant is: so the same is learnt of a valve between 0 and 100 and of one between
@@ -24,9 +24,9 @@ class ActionUnits:
     - Between two bounds -1 is the lower one, and 1 the higher one.
     - Without both bounds one unit is ``scale``, and 0 is 0.
 
-    The arrays have an action's shape; bounds that are not finite are none. ValueError for a lower
-    bound that is not below the higher one, for bounds between which float32 has no two numbers, and
-    for a scale that is not a positive number.
+    The arrays have an action's shape; a number that is not finite is no bound. ValueError for a
+    lower bound that is not below the higher one, for bounds between which float32 has no two
+    numbers, and for a scale that is not a positive number.
     """
 
     def __init__(self, low: npt.ArrayLike, high: npt.ArrayLike, scale: npt.ArrayLike = 1.0) -> None:
@@ -53,7 +53,7 @@ class ActionUnits:
         """Return the units of actions of ``space``, a space as JSON; None for any but a Box.
 
         ``low`` and ``high`` of a Box are numbers or nested lists; None is no bound. ValueError for
-        those of another shape.
+        bounds of another shape.
         """
         if space.get("type") != "Box":
             return None
@@ -70,7 +70,7 @@ class ActionUnits:
 
     @property
     def fingerprint(self) -> Mapping[str, Any]:
-        """What a checkpoint must agree on, as JSON values: what -1 and 1 stand for.
+        """The plant's actions at -1 and 1, as JSON values: a checkpoint must have the same.
 
         Nothing where a policy's units are the plant's.
         """
@@ -79,16 +79,16 @@ class ActionUnits:
         return {ACTION_UNITS: [_as_json(self._least), _as_json(self._most)]}
 
     def to_plant(self, actions: Array) -> FloatArray:
-        """Return the plant's actions float32 [B, ...] for those of a policy [B, ...].
+        """Return the plant's actions float32 [B, ...] for a policy's ``actions`` [B, ...].
 
-        Actions beyond a bound become the bound, and rounding leads none beyond it.
+        Actions beyond a bound become the bound; rounding does not lead beyond it.
         """
         converted = (self.middle + self.half * actions).astype(np.float32)
         within: FloatArray = np.clip(converted, self.lowest, self.highest)
         return within
 
     def from_plant(self, actions: Array) -> FloatArray:
-        """Return a policy's actions float32 [B, ...] for those of the plant [B, ...]."""
+        """Return a policy's actions float32 [B, ...] for the plant's ``actions`` [B, ...]."""
         converted: FloatArray = ((actions - self.middle) / self.half).astype(np.float32)
         return converted
 

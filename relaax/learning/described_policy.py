@@ -1,4 +1,4 @@
-"""All that an action depends on, for what acts outside of this package."""
+"""All that an action depends on, for programs that act without this package."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -18,7 +18,7 @@ FloatArray = npt.NDArray[np.float32]
 
 @dataclass(frozen=True)
 class DescribedPolicy:
-    """A policy with its parameters: what ``Preprocessor``, a ``PolicyModel`` and ``Actor`` do."""
+    """A policy with its parameters: the data of ``Preprocessor``, ``PolicyModel``, ``Actor``."""
 
     network: Network
     #: By the names of the network's manifest.

@@ -13,7 +13,7 @@ def policy_loss(log_probabilities: tf.Tensor, advantages: tf.Tensor, valid: tf.T
     """Return ``-sum_t log pi(a_t | s_t) * A_t``; no gradient flows through the advantages.
 
     Mnih et al. 2016 (https://arxiv.org/abs/1602.01783), section 4; for REINFORCE A_t is the return
-    less a baseline, Williams 1992. ``log_probabilities`` are those of the actions taken.
+    less a baseline, Williams 1992. ``log_probabilities``: of the actions taken.
     """
     return -tf.reduce_sum(valid * log_probabilities * tf.stop_gradient(advantages))
 
@@ -25,7 +25,7 @@ def clipped_policy_loss(
 
     Schulman et al. 2017 (https://arxiv.org/abs/1707.06347), equation (7). log_ratios:
     ``log pi(a_t | s_t) - log mu(a_t | s_t)``, the policy that learns against the one that acted.
-    Where r_t = 1 its gradient is that of ``policy_loss``. Ratios above exp(20) count as that, and
+    Where r_t = 1 it has the gradient of ``policy_loss``. Ratios above exp(20) count as that, and
     have no gradient: such an action is not held back in this update, even if it was a bad one.
     """
     advantages = tf.stop_gradient(advantages)

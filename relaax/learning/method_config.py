@@ -1,4 +1,4 @@
-"""What the configurations of all algorithms of this library share."""
+"""Keys and configuration that all algorithms of this library share."""
 
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
@@ -44,7 +44,7 @@ class MethodSettings(Section):
     seed: int | None = Field(None, ge=0)
 
     def doubts(self) -> Iterator[str]:
-        """Yield in sentences what is allowed, and hardly meant."""
+        """Yield warnings: sentences about values that are allowed, and hardly meant."""
         yield from ()
 
     @property
@@ -59,26 +59,26 @@ class MethodSettings(Section):
 
     @property
     def inputs(self) -> Shapes:
-        """The shapes of what the network sees: ``state_size`` without the mask of actions."""
+        """The shapes of the network's inputs: ``state_size`` without the mask of actions."""
         return inputs_of(self.state_size, self.mask)
 
 
 class MethodConfig(ConfigBase):
-    """The typed settings, checked once, and what they make. Derived classes set all of these."""
+    """The typed settings, checked once, and the parts made of them. Derived classes set these."""
 
     settings: MethodSettings
-    #: What actors choose with.
+    #: The network that actors choose with.
     network: Network
-    #: How actions are made of what the ``heads`` of the network put out.
+    #: How actions are made of the outputs of the network's ``heads``.
     actions: ActionHead
     heads: tuple[str, ...] = (POLICY,)
-    #: Makes actions of the plant of these; None for discrete ones.
+    #: Converts these to actions of the plant; None for discrete ones.
     action_units: ActionUnits | None = None
-    #: What is recorded of each choice, for what learns; see ``Columns.of``.
+    #: The numbers of each choice that the learner needs, by name; see ``Columns.of``.
     extras: tuple[str, ...] = ()
 
     def columns(self, filtered: Sequence[str] = ()) -> Columns:
-        """Return what actors observe and do; observations that will be ``filtered`` apart."""
+        """Return the columns of observations and actions; those to be ``filtered`` are apart."""
         return Columns.of(
             self.network,
             self.actions,
@@ -92,11 +92,11 @@ class MethodConfig(ConfigBase):
         return Filters()
 
     def units(self) -> Mapping[str, Any]:
-        """Return what -1 and 1 of an action stand for, as JSON values."""
+        """Return the plant's actions at -1 and 1, as JSON values."""
         return {} if self.action_units is None else self.action_units.fingerprint
 
     def describe_policy(self, vector: FloatVector) -> DescribedPolicy:
-        """Return what actions depend on; of the parameters [size] the policy's come first.
+        """Return all that actions depend on; of the parameters [size] the policy's come first.
 
         The statistics of filters come last.
         """
@@ -125,7 +125,7 @@ class MethodConfig(ConfigBase):
         return super().largest_reward() / self.settings.reward_scale
 
     def doubts(self) -> Sequence[str]:
-        """Return what is hardly meant; see ``ConfigBase``."""
+        """Return warnings; see ``ConfigBase``."""
         return [*self.settings.doubts()]
 
     def observation_space(self) -> Space:

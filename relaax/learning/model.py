@@ -1,4 +1,4 @@
-"""What a model is to the parts that act and learn: pure functions of parameters and a batch."""
+"""The roles of a model: pure functions of parameters and a batch, for acting and learning."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -17,11 +17,11 @@ FloatArray = npt.NDArray[np.float32]
 
 @dataclass(frozen=True)
 class Choice:
-    """What is done about a batch of observations."""
+    """Actions for a batch of observations."""
 
     #: [B, ...]
     actions: Array
-    #: [B, ...] by name: what is to be recorded of the choice, such as its log-probability.
+    #: [B, ...] by name: numbers of the choice to be recorded, for instance its log-probability.
     extras: Mapping[str, Array]
     #: float32 [2, B, H], for the next step; H is 0 without a recurrent layer.
     recurrent_state: FloatArray
@@ -48,7 +48,7 @@ class PolicyModel(Protocol):
 
 @dataclass(frozen=True)
 class Gradient:
-    """What a batch of rollouts teaches."""
+    """The gradient of a batch of rollouts."""
 
     #: float32 [size], in the order of the manifest: the mean of the rollouts' gradients.
     vector: FloatArray
@@ -57,12 +57,12 @@ class Gradient:
 
 
 class Objective(Protocol):
-    """What an algorithm minimises, inside a graph."""
+    """A loss inside a graph, which an algorithm minimises."""
 
     def loss(self, outputs: Mapping[str, Any], batch: Any) -> tuple[Any, Mapping[str, Any]]:
         """Return the loss, summed over all steps that are valid, and parts of it by name.
 
-        Both are tensors. ``outputs``: what each head of the network puts out for the observations,
+        Both are tensors. ``outputs``: of each head of the network for the observations,
         float32 [T + 1, K, units]. ``batch``: ``gradients_tf.GraphRollouts`` of T rows.
         """
 
@@ -74,4 +74,4 @@ class GradientModel(Protocol):
         """Return the gradient of the mean loss of the rollouts."""
 
     def prepare(self, parameters: Parameters, most: int) -> None:
-        """Do beforehand what gradients of up to ``most`` rollouts would have to wait for."""
+        """Compile beforehand the gradients of up to ``most`` rollouts."""

@@ -45,7 +45,7 @@ def _choices(head: ActionHead) -> tuple[int, ...]:
 
 
 class PreviousStep:
-    """What each environment has done and earned last; zeros where an episode starts.
+    """The last action and reward of each environment; zeros where an episode starts.
 
     The action is the executed one, and the reward is the environment's own, neither scaled nor cut.
     """

@@ -1,4 +1,4 @@
-"""What values and advantages should be: n-step returns, and V-trace.
+"""Targets of values, and advantages: n-step returns, and V-trace.
 
 All tensors are time-major. A rollout of T rows is followed by one more, the bootstrap row: its
 value stands for what would have been earned after it. A row that is not valid is no step but the
@@ -36,7 +36,7 @@ def n_step_targets(
     R_{t+1}``; nothing follows a terminated step, and ``R_t`` of a row that is not valid is its
     value. With a ``trace_decay`` (lambda) below 1 they are lambda-returns, Sutton and Barto 2018,
     equation (12.2) in recursive form: ``R_t = r_t + discount * ((1 - lambda) * V_{t+1} + lambda *
-    R_{t+1})``; the advantages then are those of Schulman et al. 2016
+    R_{t+1})``; the advantages then are as in Schulman et al. 2016
     (https://arxiv.org/abs/1506.02438), equation (16).
     """
     continues = discount * (1.0 - terminated)

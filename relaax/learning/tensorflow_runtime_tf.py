@@ -9,7 +9,7 @@ from relaax.processes.cores import usable_cores
 
 
 def import_tensorflow() -> None:
-    """Import TensorFlow for all modules that follow, without what it says about absent GPUs.
+    """Import TensorFlow for all modules that follow, without its warnings of absent GPUs.
 
     Importing starts none of its threads, so that a process may still fork. It leaves out Keras,
     which is a quarter of the time and 64 MiB, until somebody imports ``keras`` or uses
@@ -75,7 +75,7 @@ def _keras_left_out() -> Iterator[None]:
 
 @contextmanager
 def _native_stderr_discarded() -> Iterator[None]:
-    """Send what C++ writes to file descriptor 2 nowhere; Python's errors are still raised."""
+    """Discard the output of C++ to file descriptor 2; Python's errors are still raised."""
     sys.stderr.flush()
     kept = os.dup(2)
     nowhere = os.open(os.devnull, os.O_WRONLY)
