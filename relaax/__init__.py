@@ -22,8 +22,8 @@ The packages, from the client's end to the servers':
 ``relaax.parameters``     the global parameters: client, service, store, shards, process
 ``relaax.replay``         experience that learners draw from
 ``relaax.learning``       what algorithms are built from
+``relaax.acting``         chooses actions for many environments, and records the steps
 ``relaax.assembly``       makes a package's exports of an algorithm's builder
-``relaax.acting``         acts in an environment of its own process
 ``relaax.compat``         Surreal's and Memoire's names
 ``relaax.server``         the RLX server, the learner, the actors, the exporter
 ``relaax.launcher``       the command ``relaax-train``: all processes of a Procfile

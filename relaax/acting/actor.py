@@ -1,333 +1,367 @@
-"""Environment and policy in one process; seed 000, "Actor class"."""
+"""Chooses actions for many environments, and hands their rollouts on."""
 
-import time
-from abc import ABC, abstractmethod
-from collections.abc import Mapping
-from functools import cached_property
-from typing import Any, NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import Any, Generic, Protocol, TypeVar
 
-import gymnasium
 import numpy as np
+import numpy.typing as npt
 
-from relaax.acting.experience import Acted, ExperienceSender, columns_of
-from relaax.acting.module_dict import Module, ModuleDict, ParameterArrays
-from relaax.acting.session import TRAINING, ActorMode, ActorSession, PeriodicTracker, require_mode
-from relaax.algorithm_base import ConfigBase, EvaluatedPolicy, FloatVector, PublishedInfo
-from relaax.client.action_masks import MaskReader, named_state
-from relaax.client.checks import single_flag, single_number
-from relaax.client.gymnasium_actions import action_decoder
-from relaax.client.gymnasium_edges import keep_observations
-from relaax.client.gymnasium_executed import EXECUTED_ACTION, ExecutedActionReader
-from relaax.client.gymnasium_factory import Environment
-from relaax.client.gymnasium_observations import state_encoder
-from relaax.client.simulator import EpisodeSummary, RunObserver
-from relaax.spaces import Space
-from relaax.telemetry.interval_metrics import IntervalMetrics
+from relaax.acting.evaluator import EvaluationParts, Evaluator, PinnedPolicies
+from relaax.acting.executed_actions import ExecutedActions
+from relaax.acting.preprocessor import Preprocessor
+from relaax.algorithm_base import (
+    BatchAgentBase,
+    EnvironmentInfo,
+    Evaluation,
+    EvaluatorBase,
+    ExperienceSink,
+    Transitions,
+)
+from relaax.learning.action_units import ActionUnits
+from relaax.learning.arrays import padded_size, zero_padded
+from relaax.learning.distributions.base import ActionHead
+from relaax.learning.exploration import NoiseSource, NoNoise
+from relaax.learning.filters import ZFilter
+from relaax.learning.model import PolicyModel
+from relaax.learning.placements import NoLearner
+from relaax.learning.policy import Policy, PolicyHolder
+from relaax.learning.previous import PreviousStep
+from relaax.learning.rollouts import Columns
+from relaax.observations import Observations, mapped
+from relaax.parameters.schedules import SlotPlaces
 
+Array = npt.NDArray[Any]
+IntArray = npt.NDArray[np.int64]
 
-class Outcome(NamedTuple):
-    """What an action led to."""
-
-    #: An array, or arrays by name.
-    state: Any
-    reward: float
-    #: Nothing can be earned any more.
-    terminated: bool
-    #: The episode was cut off here, and could have gone on.
-    truncated: bool
-    info: dict[str, Any]
-    #: The action that was executed in the place of the one that was taken; None if that one was.
-    executed: Any = None
-
-    @property
-    def is_over(self) -> bool:
-        """Whether the episode has ended, in one way or the other."""
-        return self.terminated or self.truncated
+FloatArray = npt.NDArray[np.float32]
 
 
-class ActorEnvironment:
-    """Encodes the observations of a Gymnasium environment, and decodes actions, as clients do."""
+BatchT_co = TypeVar("BatchT_co", covariant=True)
 
-    def __init__(
-        self,
-        environment: Environment,
-        asked: Space | None = None,
-        observer: RunObserver | None = None,
-    ) -> None:
-        self.environment = keep_observations(environment)
-        #: What the algorithm takes as observations, which names the mask of actions.
-        self._asked = asked
-        self._masks = MaskReader((observer or RunObserver()).on_doubt)
-        self._encode = state_encoder(environment.observation_space)
-        self._decode = action_decoder(environment.action_space)
-        self._executed = ExecutedActionReader(environment.action_space)
-
-    def reset(self, seed: int | None) -> tuple[Any, dict[str, Any]]:
-        """Begin an episode; return its first state and what else is known of it."""
-        observation, info = self.environment.reset(seed=seed)
-        return self._seen(observation, info), info
-
-    def step(self, action: Any) -> Outcome:
-        """Take an action; ``UnusableAction`` for one that does not fit."""
-        number = action.item() if isinstance(action, np.generic) else action
-        made = self._decode(number)
-        observation, reward, *ended, info = self.environment.step(made)
-        terminated, truncated = map(single_flag, ("terminated", "truncated"), ended)
-        return Outcome(
-            state=self._encode(observation) if terminated else self._seen(observation, info),
-            reward=single_number("the reward", reward),
-            terminated=terminated,
-            truncated=truncated and not terminated,
-            info=info,
-            executed=self._executed.of_one(info, made, number),
-        )
-
-    def _seen(self, observation: Any, info: dict[str, Any]) -> Any:
-        return named_state(self._masks.beside(self._encode(observation), info), self._asked)
+#: Larger batches are evaluated in pieces, unless ``warm_up`` has prepared for larger ones.
+MOST_AT_ONCE = 128
 
 
-def limited(environment: Environment, steps: int | None) -> Environment:
-    """Return ``environment`` with its episodes cut off, not terminated, after so many ``steps``."""
-    if steps is None:
-        return environment
-    return gymnasium.wrappers.TimeLimit(environment, steps)
+class Recorder(Protocol[BatchT_co]):
+    """Takes what happens in many environments, and hands out batches of it.
 
-
-class Actor(ABC):
-    """Acts in an environment of its own process, and hands its steps on.
-
-    Derive from it, with ``act`` and ``module_dict``. ``main`` calls, in this order::
-
-        fetch_parameter()
-        for each episode:
-            pre_episode()
-            obs = the environment's first state
-            until the episode is over:
-                pre_action(obs)
-                action = act(obs)
-                post_action(obs, action, obs_next, reward, done, info)
-            post_episode()
-
-    A hook that you override calls ``super()`` of its name. While the mode is ``training``, steps go
-    to the session's experience, and parameters are fetched by its pull rule; in the other modes
-    steps go nowhere, and parameters are fetched before each episode: it is played with one version.
-
-    States are arrays, or dicts of arrays by name; what is stored of a step follows from the spaces
-    of ``config``.
+    A ``RolloutStore`` hands out rollouts, a ``StepRecorder`` single steps.
     """
 
-    #: Whether steps are sent for ``act``, and not by it.
-    sends_experience = True
-    #: Whether it stores how old parameters are and how much is done with them: not where what
-    #: ``act`` asks does so.
-    measures_use = True
+    def grow(self, capacity: int) -> None:
+        """Make room for slots below ``capacity``; MemoryError where there is none."""
+
+    def fitting(self, observations: Observations) -> Observations:
+        """Return observations of the types that are kept; InvalidState for what is no such."""
+
+    def forget(self, slots: IntArray) -> BatchT_co | None:
+        """Forget the environments at ``slots``; return what is worth to be kept of them."""
+
+    def reward(self, slots: IntArray, rewards: Array, terminated: Array | bool) -> None:
+        """Complete the newest step of ``slots``: what its action earned, and whether it ended."""
+
+    def chosen(self, slots: IntArray) -> Array:
+        """Return the actions [X, ...] that were chosen in the newest steps of ``slots``."""
+
+    def executed(self, slots: IntArray, actions: Array) -> None:
+        """Note that ``slots`` executed these actions [X, ...] in the place of the chosen ones."""
+
+    def cut_last(self, slots: IntArray) -> None:
+        """Take back the last action of ``slots``: the episode was cut off in that state."""
+
+    def observe(
+        self, slots: IntArray, observations: Observations, starts: Array | bool
+    ) -> BatchT_co | None:
+        """Begin a step in each of ``slots``; return what this completes, if anything."""
+
+    def cut_off(self, slots: IntArray, finals: Observations) -> BatchT_co | None:
+        """Note the states in which the episodes of ``slots`` were cut off; else as ``observe``."""
+
+    def record(
+        self,
+        slots: IntArray,
+        actions: Array,
+        extras: Mapping[str, Array],
+        recurrent_state: FloatArray,
+        version: int,
+    ) -> None:
+        """Note what was chosen in the steps just begun, and the recurrent state before it."""
+
+
+BatchT = TypeVar("BatchT")
+
+
+class Actor(BatchAgentBase, Generic[BatchT]):
+    """Acts by the current policy; what it learns from is up to the ``ExperienceSink``.
+
+    ``rollouts`` is None where nothing learns: then nothing is kept, and the sink is never called
+    but to be warmed up and closed. Rollouts hold rewards that went through a ``reward_filter``,
+    were multiplied by ``reward_scale``, and with ``clip_rewards`` were cut to [-1, 1] after that.
+    Actions are returned in the plant's ``units``, cut to its bounds; likelihoods and rollouts are
+    those of the actions as they were drawn. Without units they are returned as they were drawn, as
+    discrete ones are. Each draw has noise of its own, unless ``exploration`` makes other noise, of
+    which ``places`` says how much. With parts for ``evaluation`` it makes evaluators. ``executed``
+    knows which actions may be reported as executed; without it none may. ``previous`` are inputs of
+    the network beside the observations.
+    """
 
     def __init__(
         self,
-        config: ConfigBase,
-        session: ActorSession,
-        actor_id: int = 0,
-        actor_mode: ActorMode = TRAINING,
+        preprocessor: Preprocessor,
+        policy: PolicyHolder,
+        model: PolicyModel,
+        distribution: ActionHead,
+        columns: Columns,
+        rollouts: Recorder[BatchT] | None,
+        experience: ExperienceSink[BatchT],
+        random: np.random.Generator,
+        clip_rewards: bool = False,
+        reward_scale: float = 1.0,
+        reward_filter: ZFilter | None = None,
+        units: ActionUnits | None = None,
+        most_at_once: int = MOST_AT_ONCE,
+        exploration: NoiseSource | None = None,
+        evaluation: EvaluationParts | None = None,
+        places: SlotPlaces | None = None,
+        executed: ExecutedActions | None = None,
+        previous: PreviousStep | None = None,
     ) -> None:
-        self.config = config
-        self.session = session
-        self.actor_id = actor_id
-        self.actor_mode = require_mode(actor_mode)
-        self.random = np.random.default_rng(session.seed)
-        #: Episodes that are over, steps of all, and steps of the episode that goes on.
-        self.current_episode = self.cumulative_steps = self.current_step = 0
-        #: Of the parameters in use: the learner's count of its steps when it published them.
-        self.iteration = 0
-        self._has_fetched = False
-        #: Whether the next step that is sent follows no other one.
-        self._begins_anew = True
-        self._tracker = PeriodicTracker(session.pull_rule.interval)
-        self._metrics = IntervalMetrics(session.metrics)
-        self._actions_since_update = self._episodes_since_update = 0
-
-    @abstractmethod
-    def act(self, obs: Any) -> Any:
-        """Return an action for one state, or ``Acted``, which says how probable it was.
-
-        Look at ``actor_mode``: in ``training`` an actor explores.
-        """
-
-    @abstractmethod
-    def module_dict(self) -> Mapping[str, Module]:
-        """Return what is learnt, by name: as the learner's ``module_dict`` has it."""
-
-    def pre_episode(self) -> None:
-        """Prepare for an episode; fetch the parameters, by the pull rule."""
-        self.current_step, self._begins_anew = 0, True
-        goes_by_episodes = self.session.pull_rule.mode == "episode"
-        is_due = goes_by_episodes and self._tracker.track_increment()
-        if is_due or self.actor_mode != TRAINING:
-            self.fetch_parameter()
-
-    def pre_action(self, obs: Any) -> None:
-        """Prepare for an action; fetch the parameters, by the pull rule."""
-        goes_by_steps = self.actor_mode == TRAINING and self.session.pull_rule.mode == "step"
-        if goes_by_steps and self._tracker.track_increment():
-            self.fetch_parameter()
-
-    def post_action(
-        self, obs: Any, action: Any, obs_next: Any, reward: float, done: bool, info: dict[str, Any]
-    ) -> None:
-        """Take what an action led to.
-
-        ``info["truncated"]`` says whether an episode that is ``done`` was cut off, and not over.
-        ``info["executed_action"]`` is the action that was executed in the place of ``action``, in
-        the same form, where there is one.
-        """
-        self.current_step += 1
-        self.cumulative_steps += 1
-        self._actions_since_update += 1
-        self._episodes_since_update += done
-
-    def post_episode(self) -> None:
-        """Take note that an episode is over, after the ``post_action`` of its last step."""
-        self.current_episode += 1
-
-    def on_parameter_fetched(
-        self, parameters: ParameterArrays, info: PublishedInfo
-    ) -> ParameterArrays:
-        """Return what is to be used of ``parameters``, by name, which have just come.
-
-        Parameter noise is added here.
-        """
-        if self.measures_use and self.actor_mode == TRAINING:
-            add = self._metrics.add
-            if info.age_s is not None:  # by the parameter server's own clock
-                add("actor/publish delay", info.age_s)
-            add("actor/actions per update", self._actions_since_update)
-            add("actor/episodes per update", self._episodes_since_update)
-        self._actions_since_update = self._episodes_since_update = 0
-        return parameters
-
-    def fetch_parameter(self) -> None:
-        """Use the parameters that were published last; the same as before while there are none."""
-        publication = self.session.parameters.fetch_parameter_with_info()
-        if publication.vector is not None and publication.info is not None:
-            self.iteration, self._has_fetched = publication.info.iteration, True
-            self.load(self.on_parameter_fetched(self.split(publication.vector), publication.info))
-        self._metrics.store_if_due()
-
-    def fetch_parameter_info(self) -> PublishedInfo | None:
-        """Return what is known of the parameters that were published last, if anything."""
-        return self.session.parameters.fetch_info()
-
-    def set_actor_mode(self, actor_mode: str) -> None:
-        """Act in another mode from the next action on; ConfigurationError if there is none.
-
-        Of an episode that goes on, what was recorded before ends in its newest state: steps of
-        other modes may come between.
-        """
-        mode = require_mode(actor_mode)
-        if self._sends and mode != self.actor_mode:
-            self._sender.give_up()
-        self.actor_mode, self._begins_anew = mode, True
-
-    def prepare_env(self, environment: Environment) -> Environment:
-        """Return the environment as it is used in this mode."""
-        if self.actor_mode == TRAINING:
-            return self.prepare_env_actor(environment)
-        return self.prepare_env_eval(environment)
-
-    def prepare_env_actor(self, environment: Environment) -> Environment:
-        """Wrap an environment that is learnt from; its episodes are cut off at their limit."""
-        return limited(environment, self.session.limit_episode_length)
-
-    def prepare_env_eval(self, environment: Environment) -> Environment:
-        """Wrap an environment in which the actor is judged; the limit is the same."""
-        return limited(environment, self.session.limit_episode_length)
-
-    def split(self, vector: FloatVector) -> ParameterArrays:
-        """Return published parameters, float32 [size], by name."""
-        return self._modules.split(vector)
-
-    def load(self, parameters: ParameterArrays) -> None:
-        """Act with ``parameters`` from now on."""
-        self._modules.load(parameters)
-
-    def main(
-        self,
-        environment: Environment,
-        observer: RunObserver | None = None,
-        episodes: int | None = None,
-    ) -> None:
-        """Play until the session is over, or for so many ``episodes``."""
-        observer, asked = observer or RunObserver(), self.config.observation_space()
-        prepared = ActorEnvironment(self.prepare_env(environment), asked, observer)
-        self.fetch_parameter()
-        observer.on_connected()
-        while not self.session.is_over() and self.current_episode != episodes:
-            self.run_episode(prepared, observer)
-
-    def run_episode(self, environment: ActorEnvironment, observer: RunObserver) -> None:
-        """Play one episode, unless the session is over before it is."""
-        self.pre_episode()
-        began, total = time.perf_counter(), 0.0
-        obs, _ = environment.reset(self.session.seed if self.current_episode == 0 else None)
-        while not self.session.is_over():
-            action = self._chosen(obs)
-            outcome = environment.step(action)
-            total += outcome.reward
-            self._take(obs, action, outcome)
-            observer.on_step()
-            obs = outcome.state
-            if outcome.is_over:
-                self.post_episode()
-                seconds = time.perf_counter() - began
-                observer.on_episode(EpisodeSummary(total, self.current_step, seconds))
-                return
-
-    def fetched_iteration(self) -> int | None:
-        """Return ``iteration``; None before any parameters were fetched."""
-        return self.iteration if self._has_fetched else None
-
-    def policy(self) -> EvaluatedPolicy | None:
-        """Return what the episode is played with; None, by default, if its version is not known."""
-        return None
-
-    def close(self) -> None:
-        """Hand on what was begun, and store the metrics that are left."""
-        if self._sends:
-            self._sender.give_up()
-        self._metrics.store()
+        self._preprocessor = preprocessor
+        self._policy = policy
+        self._model = model
+        self._distribution = distribution
+        self._columns = columns
+        self._rollouts = rollouts
+        self._experience = experience
+        self._random = random
+        self._exploration = exploration
+        self._clip_rewards = clip_rewards
+        self._reward_scale = reward_scale
+        self._reward_filter = reward_filter
+        self._units = units
+        self._most_at_once = most_at_once
+        self._evaluation = evaluation
+        self._places = places or SlotPlaces()
+        self._executed = executed
+        self._previous = previous
+        self._capacity = 0
+        #: Whether ``act`` was begun, and has not returned: it may have left before all that it took
+        #: from ``rollouts`` was handed over.
+        self._is_acting = False
+        self._recurrent_state = columns.recurrent_state(0)
+        self._is_recurrent = self._recurrent_state.shape[-1] > 0
 
     @property
-    def _sends(self) -> bool:
-        return self.sends_experience and self.actor_mode == TRAINING
+    def learns(self) -> bool:
+        """Whether it learns while it serves: whether rollouts are recorded."""
+        return self._rollouts is not None
 
-    @cached_property
-    def _modules(self) -> ModuleDict:
-        """What ``module_dict`` returns, once the actor has been made."""
-        return ModuleDict(self.module_dict())
+    def warm_up(self, environments: int) -> None:
+        """Trace and compile the network for every size of batch up to ``environments``.
 
-    @cached_property
-    def _sender(self) -> ExperienceSender:
-        return ExperienceSender(columns_of(self.config), self.session.experience)
+        For observations of the usual type; what learns prepares itself, too.
+        """
+        self._most_at_once = max(self._most_at_once, padded_size(environments))
+        self._experience.warm_up()
+        count = 1
+        while count <= self._most_at_once:
+            observations = self._columns.observations(count)
+            before = self._columns.recurrent_state(count)
+            noise = self._distribution.noise(self._random, count)
+            self._model.choose(self._policy.current.parameters, observations, before, noise)
+            count *= 2
 
-    def _chosen(self, obs: Any) -> Any:
-        """Return the action for a state, which begins a step."""
-        self.pre_action(obs)
-        choice = self.act(obs)
-        acted = choice if isinstance(choice, Acted) else Acted(choice)
-        if self._sends:
-            starts, self._begins_anew = self._begins_anew, False
-            self._sender.begin(obs, acted, starts=starts, version=self.iteration)
-        return acted.action
+    def open(self, slots: IntArray) -> None:
+        """Make room for environments that have come; MemoryError when there is none."""
+        needed = int(slots.max(initial=-1)) + 1
+        if needed > self._capacity:
+            self._grow(max(needed, 2 * self._capacity))
 
-    def _take(self, obs: Any, action: Any, outcome: Outcome) -> None:
-        """Complete a step by what its action led to."""
-        if self._sends:
-            if outcome.executed is not None:
-                self._sender.executed(outcome.executed)
-            self._sender.end(outcome.reward, terminated=outcome.terminated)
-            if outcome.truncated:
-                self._sender.cut_off(outcome.state)
-        info = {**outcome.info, "truncated": outcome.truncated}
-        info.pop(EXECUTED_ACTION, None)  # of the environment's own form
-        if outcome.executed is not None:
-            info[EXECUTED_ACTION] = outcome.executed
-        self.post_action(obs, action, outcome.state, outcome.reward, outcome.is_over, info)
+    def connected(self, slots: IntArray, environments: Sequence[EnvironmentInfo]) -> None:
+        """Take the places of environments among all of the training."""
+        self._places.introduce(slots, environments)
+
+    def close_slots(self, slots: IntArray) -> None:
+        """Forget environments that have gone; hand over what they have begun.
+
+        Not so after a call of ``act`` that was interrupted: steps before it may be missing.
+        """
+        if self._rollouts is not None:
+            begun = self._rollouts.forget(slots)
+            if not self._is_acting:
+                self._hand_over(begun)
+
+    def check(self, states: Sequence[Any] | Observations) -> Observations:
+        """Return states [B, ...] as numbers of one type, by name if they have names.
+
+        InvalidState for what is no such array.
+        """
+        checked = self._preprocessor.check(states)
+        return checked if self._rollouts is None else self._rollouts.fitting(checked)
+
+    def check_executed(self, actions: Sequence[Any] | Array) -> Array:
+        """Return executed actions [X, ...] as they are sent; InvalidState for what does not fit."""
+        if self._executed is None:
+            return super().check_executed(actions)
+        return self._executed.check(actions)
+
+    def act(self, transitions: Transitions, states: Observations, finals: Observations) -> Array:
+        """Complete the rows before, hand over the rollouts that are full, and choose actions."""
+        self._is_acting = True
+        actions = self._act(transitions, states, finals)
+        self._is_acting = False
+        return actions
+
+    def evaluator(self, evaluation: Evaluation) -> EvaluatorBase:
+        """Return what acts with the same network for environments that evaluate."""
+        parts = self._evaluation
+        if parts is None:
+            return super().evaluator(evaluation)
+        policies = PinnedPolicies(self._policy.current, parts)
+        random = self._random.spawn(1)[0]
+        exploration: NoiseSource | None = NoNoise(self._distribution)
+        if evaluation is Evaluation.STOCHASTIC:
+            exploration = None if parts.make_noise is None else parts.make_noise(random)
+        actor = Actor[Any](
+            preprocessor=parts.make_preprocessor(policies.filters),
+            policy=policies,
+            model=parts.model or self._model,
+            distribution=self._distribution,
+            columns=self._columns,
+            rollouts=None,
+            experience=NoLearner(),
+            random=random,
+            units=self._units,
+            most_at_once=self._most_at_once,
+            exploration=exploration,
+            executed=self._executed,
+            previous=self._previous and self._previous.anew(),
+        )
+        return Evaluator(actor, policies, parts.source, self._columns)
+
+    def close(self) -> None:
+        """End what learns."""
+        self._experience.close()
+        if self._executed is not None:
+            self._executed.close()
+
+    def _act(self, transitions: Transitions, states: Observations, finals: Observations) -> Array:
+        if self._previous is not None:
+            self._previous.report(transitions, self._units)
+        if self._rollouts is not None:
+            self._complete(self._rollouts, transitions, finals)
+        slots, starts = transitions.acting, transitions.starts
+        if not transitions.only_steps:
+            self._recurrent_state[:, transitions.started] = 0
+            if self._previous is not None:
+                self._previous.start(transitions.started)
+            if self._exploration is not None:
+                self._exploration.start(transitions.started)
+        if len(slots) == 0:
+            return self._columns.actions(0)
+        rows = self._model.batch_size(len(slots))
+        observations = self._observed(slots, states, starts, rows)
+        if self._rollouts is not None:
+            begun = _rows(observations, slice(len(slots)))
+            self._hand_over(self._rollouts.observe(slots, begun, starts))
+        actions = self._choose(slots, observations)
+        return actions if self._units is None else self._units.to_plant(actions)
+
+    def _grow(self, capacity: int) -> None:
+        """Make room for slots below ``capacity``; the largest arrays, which may not fit, first."""
+        if self._rollouts is not None:
+            self._rollouts.grow(capacity)
+        self._preprocessor.grow(capacity)
+        if self._previous is not None:
+            self._previous.grow(capacity)
+        if self._exploration is not None:
+            self._exploration.grow(capacity)
+        self._recurrent_state = zero_padded(self._recurrent_state, capacity, axis=1)
+        self._capacity = capacity
+
+    def _complete(
+        self, rollouts: Recorder[BatchT], transitions: Transitions, finals: Observations
+    ) -> None:
+        """Note what the actions before have led to, up to the end of episodes."""
+        executed = self._executed
+        if executed is not None and (len(transitions.executed) or executed.has_reports):
+            chosen = rollouts.chosen(transitions.executed)
+            slots, actions = executed.others(transitions, chosen)
+            if len(slots):
+                rollouts.executed(slots, actions)
+        rewards = self._learnt(transitions.rewards)
+        rollouts.reward(transitions.stepped, rewards, transitions.terminated)
+        if transitions.only_steps:
+            return
+        rollouts.cut_last(transitions.given_up)
+        truncated = transitions.truncated
+        if len(truncated):
+            observations = self._observed(truncated, finals, None)
+            self._hand_over(rollouts.cut_off(truncated, observations))
+
+    def _observed(
+        self, slots: IntArray, states: Observations, starts: Array | None, rows: int = 0
+    ) -> Observations:
+        """Return what the network sees after new ``states`` of ``slots``."""
+        observations = self._preprocessor.observe(slots, states, starts, rows)
+        return (
+            observations if self._previous is None else self._previous.joined(slots, observations)
+        )
+
+    def _learnt(self, rewards: Array) -> Array:
+        """Return rewards [S] as they are learnt from: filtered, scaled, and cut to [-1, 1]."""
+        if self._reward_filter is not None:
+            rewards = self._reward_filter.filtered(rewards[:, np.newaxis])[:, 0]
+        if self._reward_scale != 1:
+            rewards = rewards * self._reward_scale
+        return np.clip(rewards, -1, 1) if self._clip_rewards else rewards
+
+    def _hand_over(self, rollouts: BatchT | None) -> None:
+        if rollouts is not None:
+            self._experience.put(rollouts)
+
+    def _choose(self, slots: IntArray, observations: Observations) -> Array:
+        """Choose actions for all with one policy, which may be replaced meanwhile."""
+        policy, most = self._policy.current, self._most_at_once
+        if len(slots) <= most:
+            return self._choose_at_once(policy, slots, observations)
+        count = len(slots)
+        pieces = [slice(begin, min(begin + most, count)) for begin in range(0, count, most)]
+        return np.concatenate(
+            [
+                self._choose_at_once(policy, slots[piece], _rows(observations, piece))
+                for piece in pieces
+            ]
+        )
+
+    def _choose_at_once(self, policy: Policy, slots: IntArray, observations: Observations) -> Array:
+        before = self._state_before(slots)
+        noise = self._noise(slots)
+        choice = self._model.choose(policy.parameters, observations, before, noise)
+        if self._is_recurrent:
+            self._recurrent_state[:, slots] = choice.recurrent_state
+        if self._rollouts is not None:
+            self._rollouts.record(
+                slots, choice.actions, choice.extras, before, policy.version.number
+            )
+        if self._previous is not None:
+            self._previous.chose(slots, choice.actions)
+        return choice.actions
+
+    def _noise(self, slots: IntArray) -> Array:
+        if self._exploration is None:
+            return self._distribution.noise(self._random, len(slots))
+        return self._exploration.draw(slots)
+
+    def _state_before(self, slots: IntArray) -> Array:
+        if self._is_recurrent:
+            return self._recurrent_state[:, slots]
+        return self._recurrent_state[:, : len(slots)]  # [2, B, 0]
+
+
+def _rows(observations: Observations, which: slice) -> Observations:
+    """Return some rows of all arrays."""
+    if isinstance(observations, dict):
+        some: Observations = mapped(lambda part: part[which], observations)
+        return some
+    return observations[which]

@@ -4,20 +4,20 @@ from typing import Any, cast
 
 import numpy as np
 
+from relaax.acting.actor import Actor, Recorder
+from relaax.acting.evaluator import EvaluationParts
+from relaax.acting.executed_actions import ExecutedActions
+from relaax.acting.preprocessor import Preprocessor
+from relaax.acting.pulling import PullingSink
 from relaax.algorithm_base import BridgeBase, ExperienceSink, MetricsSink
 from relaax.assembly.parts import ExperienceParts, PartsBuilder, PolicyParts, WorkerParts
-from relaax.learning.actor import Actor, Recorder
-from relaax.learning.evaluator import EvaluationParts
-from relaax.learning.executed_actions import ExecutedActions
 from relaax.learning.exploration.noise import UniformAtFirst
 from relaax.learning.filters import FilteringModel, Filters, ParameterSource
 from relaax.learning.model import PolicyModel
 from relaax.learning.on_policy.learner import OnPolicyLearner
 from relaax.learning.placements import Gathering, Home, InWorker, NoLearner, OnThread, WorkerHome
 from relaax.learning.policy import CurrentPolicy, PolicyUse
-from relaax.learning.preprocessor import Preprocessor
 from relaax.learning.previous import PreviousStep
-from relaax.learning.pulling import PullingSink
 from relaax.learning.rollouts import RolloutBatch, RolloutStore
 from relaax.learning.steps import StepRecorder
 from relaax.parameters.published import PublishedSource

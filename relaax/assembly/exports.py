@@ -5,6 +5,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, Generic, TypeVar
 
+from relaax.acting.agent import SingleAgent
 from relaax.algorithm_base import (
     AgentBase,
     BatchAgentBase,
@@ -20,7 +21,6 @@ from relaax.assembly.agents import make_actor, prepare_to_fork
 from relaax.assembly.parts import ParameterParts, PartsBuilder
 from relaax.configuration.algorithm_loader import load_algorithm
 from relaax.configuration.algorithm_location import locate_algorithm
-from relaax.learning.agent import SingleAgent
 from relaax.learning.placements.home import Home
 from relaax.parameters.averaging import Averager, AveragingService
 from relaax.parameters.parameter_server import ParameterServer

@@ -58,7 +58,8 @@ class Algorithm:
     #: learner is a process of its own, also with ``experience``, where steps are delivered.
     make_batch_agent: Callable[..., BatchAgentBase]
 
-    #: Called with configuration, session, number and mode; returns a ``relaax.acting.Actor``.
+    #: Called with configuration, session, number and mode; returns an ``Actor`` of
+    #: ``relaax.compat.surreal``.
     make_actor: Callable[..., Any]
     #: Called with configuration and seed.
     make_learner: Callable[[ConfigBase, int | None], LearnerBase]

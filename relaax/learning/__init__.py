@@ -1,10 +1,6 @@
 """The parts that algorithms are built from: an algorithm's ``builder`` wires them, by values.
 
 Acting
-``actor``               chooses actions for many environments, and hands their rollouts on
-``evaluator``           the same with one policy for each episode, and nothing is learnt
-``agent``               the same for one environment, as in the seed
-``preprocessor``        checks states and stacks them into observations
 ``previous``            the previous action and reward, as inputs of a network
 ``filters``             states with mean 0 and standard deviation 1, the same in all workers
 ``action_mask``         the observation that says which actions are allowed
@@ -12,11 +8,9 @@ Acting
 ``policy``              the parameters that actions are chosen with
 ``rollouts``            rollouts as arrays
 ``steps``               single steps, on their way to a replay
-``pulling``             replaces the parameters by what is published
 ``exploration``         noise and chance that make actors try other actions
 ``distributions``       how actions are drawn from a network's outputs
 ``action_units``        the units of continuous actions: the policy's, and the plant's
-``executed_actions``    what environments report to have executed in the place of actions
 ``action_settings``     the keys that describe continuous actions in the YAML file
 ``method_config``       keys and configuration that all algorithms of this library share
 ``described_policy``    all that an action depends on, for programs without this package

@@ -100,7 +100,7 @@ def test_a_breakpoint_stops_in_the_environment_the_agent_and_the_parameter_serve
     in_environment = 1 + next(i for i, line in enumerate(lines) if "self._steps += 1" in line)
     commands = f"""\
 b environment.py:{in_environment}
-from relaax.learning.actor import Actor
+from relaax.acting.actor import Actor
 b Actor.act
 from relaax.parameters.parameter_service import ParameterService
 b ParameterService.synchronize
@@ -115,5 +115,5 @@ q
         [sys.executable, "-m", "pdb", "-m", "relaax.launcher.main", "--serial"],
         cwd=directory, input=commands, capture_output=True, text=True, check=False, timeout=120,
     ).stdout  # fmt: skip
-    for where in ("environment.py", "learning/actor.py", "parameters/parameter_service.py"):
+    for where in ("environment.py", "acting/actor.py", "parameters/parameter_service.py"):
         assert re.search(rf"> \S*{where}\(\d+\)", said), said

@@ -73,25 +73,20 @@ MAY_IMPORT = {
         "relaax/parameters",
         "relaax/replay",
     ),
+    "relaax/acting": (*GROUND, "relaax/algorithm_base", "relaax/learning", "relaax/parameters"),
     "relaax/assembly": (
         *GROUND,
+        "relaax/acting",
         "relaax/algorithm_base",
         "relaax/configuration",
         "relaax/learning",
         "relaax/parameters",
         "relaax/replay",
     ),
-    "relaax/acting": (
+    "relaax/compat/surreal": (
         *GROUND,
         "relaax/algorithm_base",
         "relaax/client",
-        "relaax/learning",
-        "relaax/parameters",
-        "relaax/replay",
-    ),
-    "relaax/compat/surreal": (
-        "relaax/acting",
-        "relaax/algorithm_base",
         "relaax/learning",
         "relaax/parameters",
         "relaax/replay",
@@ -106,7 +101,12 @@ MAY_IMPORT = {
     "relaax/server/rlx_server": (*OF_COMMANDS, "relaax/protocol", "relaax/server/exploitation"),
     "relaax/server/learner": (*OF_COMMANDS, "relaax/replay/process"),
     # An actor's process has an environment and a policy: it is a worker and a client at once.
-    "relaax/server/actor": (*OF_COMMANDS, "relaax/acting", "relaax/client", "relaax/learning"),
+    "relaax/server/actor": (
+        *OF_COMMANDS,
+        "relaax/acting",
+        "relaax/client",
+        "relaax/compat/surreal",
+    ),
     # What is exported is what acts in a training.
     "relaax/server/export": (*OF_COMMANDS, "relaax/learning", "relaax/server/exploitation"),
     # One process with all the parts of a training.

@@ -18,10 +18,6 @@ PUBLIC = {
         Assembly ExperienceParts OffPolicyBuilder OnPolicyBuilder ParameterParts PartsBuilder
         PolicyParts WorkerParts bundled prepare_to_fork
     """,
-    "relaax.acting": """
-        ACTOR_MODES Acted Actor ActorMode ActorSession EVAL_DETERMINISTIC EVAL_STOCHASTIC Module
-        ModuleDict ParameterArrays PullRule TRAINING
-    """,
     "relaax.client": """
         Backoff Client ClientAccess EXECUTED FINAL Failure START Steps TERMINATED TRUNCATED
         TcpTransport TlsFiles VectorClient
@@ -54,8 +50,9 @@ PUBLIC = {
         ACTION StepRecorder extras_in observations_in rollouts_in schema_of side_by_side
     """,
     "relaax.compat.surreal": """
-        Acted Actor Buffer Config FIFOBuffer Learner PrioritizedBuffer Settings SurrealAlgorithm
-        UniformBuffer
+        ACTOR_MODES Acted Actor ActorMode ActorSession Buffer Config EVAL_DETERMINISTIC
+        EVAL_STOCHASTIC FIFOBuffer Learner Module ModuleDict ParameterArrays PrioritizedBuffer
+        PullRule Settings SurrealAlgorithm TRAINING UniformBuffer
     """,
     "relaax.protocol": "FrameConnection MessageConnection PeerClosed",
     "relaax.protocol.json": """

@@ -12,11 +12,11 @@ from learning_parts import SMALL, SMALL_COLUMNS, Kept, small_policy
 from served_worker import serve_batches
 
 import relaax
+from relaax.acting.actor import Actor
+from relaax.acting.preprocessor import Preprocessor
 from relaax.client import VectorClient
-from relaax.learning.actor import Actor
 from relaax.learning.distributions import Categorical
 from relaax.learning.networks.numpy_policy import NumpyPolicy
-from relaax.learning.preprocessor import Preprocessor
 from relaax.learning.rollouts import RolloutStore
 
 PACKAGE = Path(relaax.__file__).parent

@@ -5,14 +5,37 @@
 ``buffers``    what holds experience, and hands it out
 ``config``     the typed configuration
 ``algorithm``  makes an algorithm's package of the three classes
+
+Actors hold their environment: environment and policy are in one process.
+
+``actor``             the base class, with Surreal's hooks
+``algorithm_actor``   an actor that acts with an algorithm's own agent
+``parameter_client``  fetches parameters by their hash, and never waits long
+``pulled_bridge``     the bridge of an agent whose parameters are pulled for it
+``module_dict``       what is learnt, by name, and as the vector that travels
+``experience``        hands steps on, each once
+``session``           the parts that a process hands to its actor
 """
 
-from relaax.acting import Acted, Actor
+from relaax.compat.surreal.actor import Actor
 from relaax.compat.surreal.algorithm import Learner, SurrealAlgorithm
 from relaax.compat.surreal.buffers import Buffer, FIFOBuffer, PrioritizedBuffer, UniformBuffer
 from relaax.compat.surreal.config import Config, Settings
+from relaax.compat.surreal.experience import Acted
+from relaax.compat.surreal.module_dict import Module, ModuleDict, ParameterArrays
+from relaax.compat.surreal.session import (
+    ACTOR_MODES,
+    EVAL_DETERMINISTIC,
+    EVAL_STOCHASTIC,
+    TRAINING,
+    ActorMode,
+    ActorSession,
+    PullRule,
+)
 
 __all__ = [
-    "Acted", "Actor", "Buffer", "Config", "FIFOBuffer", "Learner", "PrioritizedBuffer", "Settings",
+    "ACTOR_MODES", "EVAL_DETERMINISTIC", "EVAL_STOCHASTIC", "TRAINING", "Acted", "Actor",
+    "ActorMode", "ActorSession", "Buffer", "Config", "FIFOBuffer", "Learner", "Module",
+    "ModuleDict", "ParameterArrays", "PrioritizedBuffer", "PullRule", "Settings",
     "SurrealAlgorithm", "UniformBuffer"
 ]  # fmt: skip

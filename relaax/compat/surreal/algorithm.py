@@ -8,9 +8,6 @@ from typing import Any, Protocol, TypeAlias, runtime_checkable
 import numpy as np
 import numpy.typing as npt
 
-from relaax.acting import Actor, ActorMode, ActorSession
-from relaax.acting.experience import columns_of
-from relaax.acting.module_dict import HasWeights, Module, ModuleDict
 from relaax.algorithm_base import (
     FloatVector,
     LearnerBase,
@@ -19,8 +16,12 @@ from relaax.algorithm_base import (
     Saver,
     Step,
 )
+from relaax.compat.surreal.actor import Actor
 from relaax.compat.surreal.buffers import Buffer
 from relaax.compat.surreal.config import Config
+from relaax.compat.surreal.experience import columns_of
+from relaax.compat.surreal.module_dict import HasWeights, Module, ModuleDict
+from relaax.compat.surreal.session import ActorMode, ActorSession
 from relaax.learning.steps import schema_of
 from relaax.parameters.published import serve_published
 from relaax.replay.specs import ReplaySpec

@@ -12,7 +12,6 @@ from typing import Any
 import gymnasium
 import numpy as np
 
-from relaax.acting.session import TRAINING, ActorMode
 from relaax.algorithm_base import EvaluatedPolicy
 from relaax.client.checks import checked_reward
 from relaax.client.gymnasium_factory import Environment, EnvironmentFactory, GymnasiumFactory
@@ -22,6 +21,7 @@ from relaax.client.restarting_environments import require_finite
 from relaax.client.run_options import VideoOptions
 from relaax.client.run_result import RunOutcome, RunResult
 from relaax.client.simulator import EpisodeSummary, RunObserver
+from relaax.compat.surreal.session import TRAINING, ActorMode
 from relaax.configuration import ActorOptions, load_actor
 from relaax.configuration.access import begin_access
 from relaax.configuration.announced_spaces import Doubts

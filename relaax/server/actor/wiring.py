@@ -5,18 +5,7 @@ from contextlib import ExitStack, closing
 from functools import partial
 from typing import Any
 
-from relaax.acting.actor import Actor
-from relaax.acting.algorithm_actor import AlgorithmActor
-from relaax.acting.parameter_client import ParameterClient
-from relaax.acting.pulled_bridge import PulledBridge
-from relaax.acting.session import (
-    EVAL_DETERMINISTIC,
-    EVAL_STOCHASTIC,
-    TRAINING,
-    ActorSession,
-    NoExperience,
-    PullRule,
-)
+from relaax.acting.agent import SingleAgent
 from relaax.algorithm_base import (
     AgentBase,
     ConfigBase,
@@ -30,11 +19,22 @@ from relaax.client.gymnasium_actions import action_space_as_json
 from relaax.client.gymnasium_factory import Environment
 from relaax.client.gymnasium_observations import observation_space_as_json
 from relaax.client.seeds import seeds_of_this_program
+from relaax.compat.surreal.actor import Actor
+from relaax.compat.surreal.algorithm_actor import AlgorithmActor
+from relaax.compat.surreal.parameter_client import ParameterClient
+from relaax.compat.surreal.pulled_bridge import PulledBridge
+from relaax.compat.surreal.session import (
+    EVAL_DETERMINISTIC,
+    EVAL_STOCHASTIC,
+    TRAINING,
+    ActorSession,
+    NoExperience,
+    PullRule,
+)
 from relaax.configuration import ActorConfiguration, ActorOptions
 from relaax.configuration.algorithm_loader import Algorithm, load_algorithm, make_config
 from relaax.configuration.announced_spaces import AnnouncedSpaces
 from relaax.errors import ConfigurationError
-from relaax.learning.agent import SingleAgent
 from relaax.parameters.training_watch import TrainingWatch
 from relaax.replay.client.spread import writer_to
 from relaax.telemetry.kept_counts import DELIVERED, DROPPED, CountsRow

@@ -2,14 +2,14 @@
 
 import numpy as np
 
-from relaax.learning.actor import Actor
-from relaax.learning.agent import SingleAgent
+from relaax.acting.actor import Actor
+from relaax.acting.agent import SingleAgent
+from relaax.acting.preprocessor import Preprocessor
 from relaax.learning.networks import initial_parameters
 from relaax.learning.networks.numpy_policy import NumpyPolicy
 from relaax.learning.on_policy.learner import OnPolicyLearner, WholeRollouts
 from relaax.learning.placements import InWorker, OnThread
 from relaax.learning.policy import CurrentPolicy
-from relaax.learning.preprocessor import Preprocessor
 from relaax.learning.rollouts import Columns, RolloutStore
 from relaax.parameters.optimizers import RMSProp, RMSPropSettings
 from relaax.parameters.parameter_server import ParameterServer

@@ -7,10 +7,10 @@ import pytest
 from learning_parts import Driven, Kept
 from processes import REPOSITORY
 
+from relaax.acting.actor import Actor
 from relaax.algorithm_base import InvalidState, NullMetrics, NullSaver
 from relaax.configuration.algorithm_loader import load_algorithm
 from relaax.errors import ConfigurationError
-from relaax.learning.actor import Actor
 from relaax.observations import mapped
 from relaax.replay.gather import joined_arrays
 from relaax.replay.step_batch import StepBatch

@@ -4,16 +4,16 @@ import numpy as np
 import pytest
 from learning_parts import Driven, Kept
 
+from relaax.acting.actor import Actor
+from relaax.acting.agent import SingleAgent
+from relaax.acting.preprocessor import Preprocessor
 from relaax.algorithm_base import Values, Version
 from relaax.errors import InvalidState
 from relaax.learning.action_mask import ActionMask
-from relaax.learning.actor import Actor
-from relaax.learning.agent import SingleAgent
 from relaax.learning.distributions import Categorical
 from relaax.learning.networks import Head, Parameters, default_network, initial_parameters
 from relaax.learning.networks.numpy_policy import NumpyPolicy
 from relaax.learning.policy import CurrentPolicy
-from relaax.learning.preprocessor import Preprocessor
 from relaax.learning.rollouts import Columns, RolloutBatch, RolloutStore
 from relaax.learning.shapes import stacked_shape
 from relaax.observations import mapped

@@ -4,15 +4,15 @@ import numpy as np
 import pytest
 from learning_parts import Driven, Kept, report
 
+from relaax.acting.actor import Actor
+from relaax.acting.evaluator import EvaluationParts
+from relaax.acting.executed_actions import ExecutedActions
+from relaax.acting.preprocessor import Preprocessor
 from relaax.algorithm_base import Evaluation, Values, Version
-from relaax.learning.actor import Actor
 from relaax.learning.distributions import Bernoulli, Categorical, DiagonalGaussian, MultiDiscrete
-from relaax.learning.evaluator import EvaluationParts
-from relaax.learning.executed_actions import ExecutedActions
 from relaax.learning.networks import Head, Parameters, initial_parameters, read_network
 from relaax.learning.networks.numpy_policy import NumpyPolicy
 from relaax.learning.policy import CurrentPolicy
-from relaax.learning.preprocessor import Preprocessor
 from relaax.learning.previous import PreviousStep, previous_input, previous_size
 from relaax.learning.rollouts import Columns, RolloutStore
 from relaax.learning.steps import StepRecorder, observations_in

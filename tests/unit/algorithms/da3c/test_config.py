@@ -5,8 +5,8 @@ import json
 import pytest
 from pydantic import ValidationError
 
+from relaax.acting.preprocessor import ActionMask
 from relaax.learning.networks import POLICY
-from relaax.learning.preprocessor import ActionMask
 
 SMALLEST = {"action_size": 4, "state_size": [84, 84]}
 

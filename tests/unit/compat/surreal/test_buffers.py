@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from replay_cases import steps
 
-from relaax.acting.experience import columns_of
 from relaax.compat.surreal import Config, FIFOBuffer, Learner, PrioritizedBuffer, UniformBuffer
 from relaax.compat.surreal.algorithm import TABLE, SurrealAlgorithm
+from relaax.compat.surreal.experience import columns_of
 from relaax.learning.steps import schema_of
 from relaax.replay.replay import NotReady
 

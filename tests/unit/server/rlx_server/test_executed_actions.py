@@ -5,12 +5,12 @@ import pytest
 from learning_parts import SMALL, SMALL_COLUMNS, Kept, small_policy
 from served_worker import BinaryClient, JsonClient
 
+from relaax.acting.actor import Actor
+from relaax.acting.executed_actions import ExecutedActions
+from relaax.acting.preprocessor import Preprocessor
 from relaax.algorithm_base import AgentBase
-from relaax.learning.actor import Actor
 from relaax.learning.distributions import Categorical
-from relaax.learning.executed_actions import ExecutedActions
 from relaax.learning.networks.numpy_policy import NumpyPolicy
-from relaax.learning.preprocessor import Preprocessor
 from relaax.learning.rollouts import RolloutStore
 from relaax.protocol import binary
 from relaax.protocol.binary import ErrorCode

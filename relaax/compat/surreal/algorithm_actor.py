@@ -5,12 +5,12 @@ from typing import Any
 
 import numpy as np
 
-from relaax.acting.actor import Actor
-from relaax.acting.module_dict import Module, ParameterArrays
-from relaax.acting.pulled_bridge import PulledBridge
-from relaax.acting.session import ActorMode, ActorSession, require_mode
 from relaax.algorithm_base import AgentBase, ConfigBase, EvaluatedPolicy, FloatVector
 from relaax.client.gymnasium_executed import EXECUTED_ACTION
+from relaax.compat.surreal.actor import Actor
+from relaax.compat.surreal.module_dict import Module, ParameterArrays
+from relaax.compat.surreal.pulled_bridge import PulledBridge
+from relaax.compat.surreal.session import ActorMode, ActorSession, require_mode
 from relaax.errors import ConfigurationError
 
 #: The name of all that an agent of an algorithm acts with.

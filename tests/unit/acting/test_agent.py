@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 from learning_parts import SMALL, SMALL_COLUMNS, Kept, Stored, only, small_policy
 
+from relaax.acting.actor import Actor
+from relaax.acting.agent import SingleAgent
+from relaax.acting.preprocessor import Preprocessor
 from relaax.errors import InvalidState
-from relaax.learning.actor import Actor
-from relaax.learning.agent import SingleAgent
 from relaax.learning.distributions import Categorical
 from relaax.learning.networks.numpy_policy import NumpyPolicy
-from relaax.learning.preprocessor import Preprocessor
 from relaax.learning.rollouts import RolloutStore
 
 

@@ -7,8 +7,8 @@ import pytest
 from actor_parts import Served
 from processes import wait_for
 
-from relaax.acting.parameter_client import NOTHING, ParameterClient
 from relaax.algorithm_base import Wanted
+from relaax.compat.surreal.parameter_client import NOTHING, ParameterClient
 from relaax.errors import BridgeError, ParameterServerAway
 
 

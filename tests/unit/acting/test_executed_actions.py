@@ -4,14 +4,14 @@ import numpy as np
 import pytest
 from learning_parts import SMALL, SMALL_COLUMNS, Driven, Kept, Stored, only, report, small_policy
 
+from relaax.acting.actor import Actor
+from relaax.acting.agent import SingleAgent
+from relaax.acting.executed_actions import OTHERS, ExecutedActions
+from relaax.acting.preprocessor import Preprocessor
 from relaax.errors import InvalidState
 from relaax.learning.action_units import ActionUnits
-from relaax.learning.actor import Actor
-from relaax.learning.agent import SingleAgent
 from relaax.learning.distributions import Categorical
-from relaax.learning.executed_actions import OTHERS, ExecutedActions
 from relaax.learning.networks.numpy_policy import NumpyPolicy
-from relaax.learning.preprocessor import Preprocessor
 from relaax.learning.rollouts import RolloutStore
 from relaax.learning.steps import StepRecorder
 from relaax.spaces import actions_differ, box, discrete

@@ -4,8 +4,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias, get_args
 
-from relaax.acting.parameter_client import ParameterClient
 from relaax.algorithm_base import ExperienceSink, Metrics
+from relaax.compat.surreal.parameter_client import ParameterClient
 from relaax.errors import ConfigurationError
 from relaax.replay.step_batch import StepBatch
 

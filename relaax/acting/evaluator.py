@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from relaax.acting.preprocessor import Preprocessor
+from relaax.acting.pulling import PolicyPuller
 from relaax.algorithm_base import (
     BatchAgentBase,
     EvaluatedPolicy,
@@ -21,8 +23,6 @@ from relaax.learning.filters import Filters, Scale
 from relaax.learning.model import PolicyModel
 from relaax.learning.networks.manifest import Parameters
 from relaax.learning.policy import Policy
-from relaax.learning.preprocessor import Preprocessor
-from relaax.learning.pulling import PolicyPuller
 from relaax.learning.rollouts import Columns
 from relaax.observations import Observations, mapped
 from relaax.steps import States

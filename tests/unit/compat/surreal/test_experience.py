@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from actor_parts import InterruptedSteps, KeptSteps, Numbered, NumberedConfig, Served, actor_of
 
-from relaax.acting.experience import Acted, ExperienceSender, columns_of
 from relaax.algorithm_base import ConfigBase
+from relaax.compat.surreal.experience import Acted, ExperienceSender, columns_of
 from relaax.errors import ConfigurationError
 from relaax.replay.storage import FINAL, START, TERMINATED
 from relaax.spaces import box

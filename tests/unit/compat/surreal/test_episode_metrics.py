@@ -5,9 +5,9 @@ from contextlib import closing
 import pytest
 from actor_parts import Served, actor_of
 
-from relaax.acting.session import EVAL_DETERMINISTIC, TRAINING
 from relaax.algorithm_base import EvaluatedPolicy
 from relaax.client.simulator import EpisodeSummary, RunObserver
+from relaax.compat.surreal.session import EVAL_DETERMINISTIC, TRAINING
 from relaax.server.actor.task import EpisodeMetrics
 from relaax.telemetry.metrics import Metrics
 

@@ -16,14 +16,14 @@ from learning_parts import (
     unpack,
 )
 
+from relaax.acting.actor import Actor
+from relaax.acting.evaluator import EvaluationParts
+from relaax.acting.executed_actions import ExecutedActions
+from relaax.acting.preprocessor import Preprocessor
 from relaax.algorithm_base import EvaluatedPolicy, Evaluation, InvalidState, Values, Version
-from relaax.learning.actor import Actor
 from relaax.learning.distributions import Categorical
-from relaax.learning.evaluator import EvaluationParts
-from relaax.learning.executed_actions import ExecutedActions
 from relaax.learning.filters import Filters
 from relaax.learning.filters.statistics import packed
-from relaax.learning.preprocessor import Preprocessor
 from relaax.learning.rollouts import RolloutStore
 from relaax.observations import UNNAMED
 from relaax.spaces import discrete

@@ -12,22 +12,22 @@ from learner_parts import parameter_service
 from learning_parts import SMALL, SMALL_COLUMNS, small_values, unpack
 from stored_metrics import StoredMetrics
 
-from relaax.acting import PullRule
-from relaax.acting.algorithm_actor import AlgorithmActor
-from relaax.acting.pulled_bridge import PulledBridge
+from relaax.acting.actor import Actor
+from relaax.acting.agent import SingleAgent
+from relaax.acting.evaluator import EvaluationParts
+from relaax.acting.executed_actions import ExecutedActions
+from relaax.acting.preprocessor import Preprocessor
+from relaax.acting.pulling import PullingSink
 from relaax.algorithm_base import Evaluation, NullMetrics, Phase, Version, Wanted
 from relaax.client.simulator import RunObserver
+from relaax.compat.surreal import PullRule
+from relaax.compat.surreal.algorithm_actor import AlgorithmActor
+from relaax.compat.surreal.pulled_bridge import PulledBridge
 from relaax.errors import ConfigurationError
-from relaax.learning.actor import Actor
-from relaax.learning.agent import SingleAgent
 from relaax.learning.distributions import Categorical
-from relaax.learning.evaluator import EvaluationParts
-from relaax.learning.executed_actions import ExecutedActions
 from relaax.learning.filters import Filters
 from relaax.learning.networks.numpy_policy import NumpyPolicy
 from relaax.learning.policy import CurrentPolicy, PolicyUse
-from relaax.learning.preprocessor import Preprocessor
-from relaax.learning.pulling import PullingSink
 from relaax.learning.steps import StepRecorder
 from relaax.parameters.published import PublishedParameters, PublishedService, PublishedSource
 from relaax.replay.storage import FINAL, START, TERMINATED

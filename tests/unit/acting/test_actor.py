@@ -14,10 +14,10 @@ from learning_parts import (
     small_values,
 )
 
+from relaax.acting.actor import Actor
+from relaax.acting.preprocessor import Preprocessor
 from relaax.algorithm_base import Values, Version
-from relaax.learning.actor import Actor
 from relaax.learning.distributions import Categorical
-from relaax.learning.preprocessor import Preprocessor
 from relaax.learning.rollouts import Columns, RolloutStore
 from relaax.learning.steps import StepRecorder
 from relaax.steps import FINAL, START, TERMINATED, TRUNCATED

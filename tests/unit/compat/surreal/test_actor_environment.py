@@ -4,7 +4,7 @@ import gymnasium
 import numpy as np
 import pytest
 
-from relaax.acting.actor import ActorEnvironment
+from relaax.compat.surreal.actor import ActorEnvironment
 
 ASKED = {
     "type": "Dict",

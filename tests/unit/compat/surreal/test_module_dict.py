@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from relaax.acting import ModuleDict
+from relaax.compat.surreal import ModuleDict
 from relaax.errors import ConfigurationError
 
 

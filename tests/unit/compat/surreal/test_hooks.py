@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 from actor_parts import FollowedActor, KeptSteps, Numbered, Served, actor_of
 
-from relaax.acting import ACTOR_MODES
 from relaax.client.simulator import RunObserver
+from relaax.compat.surreal import ACTOR_MODES
 from relaax.errors import ConfigurationError
 from relaax.replay.storage import FINAL, START, TERMINATED
 

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
+from relaax.acting.preprocessor import Preprocessor
 from relaax.errors import InvalidState
-from relaax.learning.preprocessor import Preprocessor
 from relaax.learning.shapes import stacked_shape
 
 
