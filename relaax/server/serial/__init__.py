@@ -4,9 +4,7 @@ The environment's program is run as it is. Its client sends messages to the work
 and the worker calls the parameter server's service in the same way. Clients in threads of the
 program take turns.
 
-``command``            wires the parts together, and runs them
-``processes``          finds servers and environment in a Procfile
-``memory_connection``  the client's way to the worker
-``worker``             answers each message before ``send`` returns
-``memory_bridge``      the worker's way to the parameter server
+``command``        wires the parts together, and runs them
+``processes``      the environment's program, and the configurations of the servers
+``memory_bridge``  the worker's way to the parameter server
 """

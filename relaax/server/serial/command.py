@@ -33,12 +33,12 @@ from relaax.server.learner.builder import make_learner, make_loop, random_number
 from relaax.server.learner.kept_replay import kept_replay
 from relaax.server.learner.loop import LearnerLoop
 from relaax.server.rlx_server.worker.agents import Agents
+from relaax.server.rlx_server.worker.memory_connection import MemoryTransport
+from relaax.server.rlx_server.worker.memory_worker import MemoryWorker
 from relaax.server.rlx_server.worker.process import agents_of
 from relaax.server.rlx_server.worker.settings import WorkerSettings
 from relaax.server.serial.memory_bridge import MemoryBridge
-from relaax.server.serial.memory_connection import MemoryTransport
 from relaax.server.serial.processes import Processes
-from relaax.server.serial.worker import SerialWorker
 from relaax.telemetry.logs import start_logging
 from relaax.telemetry.operators import OperatorPort
 
@@ -169,7 +169,7 @@ def run_serial(processes: Processes, steps: int | None) -> int:
 
 def _wired(
     processes: Processes, steps: int | None, resources: ExitStack
-) -> tuple[SerialTraining, SerialWorker]:
+) -> tuple[SerialTraining, MemoryWorker]:
     """Return the two parts that the environment's program drives; ``resources`` own the others."""
     of_server: Any = processes.servers[PARAMETER_SERVER.name]
     of_worker = processes.servers[RLX_SERVER.name]
@@ -217,7 +217,7 @@ def _wired(
         number = of_worker.options.seed or 0
         return agents_of(settings, bridge, number, make_sink, learns_in_background=False)
 
-    worker = SerialWorker(settings, make_agents, training.is_over)
+    worker = MemoryWorker(settings, make_agents, training.is_over)
     training.on_check = worker.note_connected
     return training, worker
 

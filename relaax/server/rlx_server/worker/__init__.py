@@ -17,9 +17,10 @@
 ``stopping``      a worker's stop signals, and its deadline
 ``settings``      the worker's inheritance from its RLX server
 
+``memory_worker``      does the work of ``loop`` in a client's own process, without sockets
+``memory_connection``  the two ends of a connection in one process
+
 The way of a step: ``loop`` takes a payload from a ``connection``, whose codec decodes it into
-``Steps``; ``environments``  slots of environments, and their places among all that train
-``requests``      joins the steps of all connections that are ready
-``requests`` joins the steps of all connections that are ready, ``episodes`` reads their
+``Steps``; ``requests`` joins the steps of all connections that are ready, ``episodes`` reads their
 flags once into ``Transitions``, the batch agent chooses, and the answers go back the same way.
 """

@@ -12,16 +12,16 @@ from relaax.server.rlx_server.tally import private_row
 from relaax.server.rlx_server.worker.action_rule import ActionRule
 from relaax.server.rlx_server.worker.agents import Agents
 from relaax.server.rlx_server.worker.connection import Connection
+from relaax.server.rlx_server.worker.memory_connection import MemoryConnection
 from relaax.server.rlx_server.worker.responders import Responders
 from relaax.server.rlx_server.worker.session import Session
 from relaax.server.rlx_server.worker.settings import WorkerSettings
-from relaax.server.serial.memory_connection import MemoryConnection
 
 #: What one client, or its agent, can cause, and what ends its connection alone.
 _CLIENTS_FAULTS = (ProtocolError, binary.Error, NoRoom, AgentError)
 
 
-class SerialWorker:
+class MemoryWorker:
     """Does what ``rlx_server.worker.loop.Worker`` does, in the threads of its clients.
 
     ``is_over`` is asked before each message; once it says so, clients are told that the training is
