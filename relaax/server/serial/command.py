@@ -4,7 +4,6 @@ import itertools
 import logging
 import secrets
 import signal
-import socket
 import time
 from collections import deque
 from collections.abc import Callable
@@ -26,7 +25,6 @@ from relaax.parameters.process.training_monitor import (
 )
 from relaax.parameters.process.wiring import training_monitor
 from relaax.processes.periodic_tasks import Task, begin_tasks, do_due
-from relaax.protocol import FrameConnection
 from relaax.replay.replay import NotReady, Replay
 from relaax.replay.step_batch import StepBatch
 from relaax.server.learner.builder import make_learner, make_loop, random_numbers, restore_learner
@@ -34,9 +32,8 @@ from relaax.server.learner.kept_replay import kept_replay
 from relaax.server.learner.loop import LearnerLoop
 from relaax.server.rlx_server.worker.agents import Agents
 from relaax.server.rlx_server.worker.memory_connection import MemoryTransport
-from relaax.server.rlx_server.worker.memory_worker import MemoryWorker
+from relaax.server.rlx_server.worker.memory_worker import MemoryWorker, settings_in_memory
 from relaax.server.rlx_server.worker.process import agents_of
-from relaax.server.rlx_server.worker.settings import WorkerSettings
 from relaax.server.serial.memory_bridge import MemoryBridge
 from relaax.server.serial.processes import Processes
 from relaax.telemetry.logs import start_logging
@@ -198,12 +195,9 @@ def _wired(
     bridge = bridges[0]
     training = SerialTraining(monitor, lambda: bridge.add(0), steps)
     algorithm.prepare_to_fork()
-    settings = WorkerSettings(
-        algorithm=algorithm,
-        config=config,
-        parameter_server="this process",
-        timeout_s=None,
-        open_connection=_no_sockets,
+    settings = settings_in_memory(
+        algorithm,
+        config,
         max_frame_bytes=of_worker.options.max_frame_bytes,
         max_environments=of_worker.options.max_environments,
         algorithm_name=section.directory.name,
@@ -261,10 +255,6 @@ def _learner(
     sink = SerialLearner(loop, replay, bridge, has_ratio or learner.is_on_policy)
     resources.callback(loop.finish)
     return sink
-
-
-def _no_sockets(sock: socket.socket) -> FrameConnection:
-    raise AssertionError(f"there are no sockets in one process: {sock}")
 
 
 def _no_learner() -> NoReturn:

@@ -124,7 +124,8 @@ class Connection:
             self.messages.close()
             return
         code = _code_of(error)
-        _log.warning(
+        _log.log(
+            logging.INFO if code is ErrorCode.TRAINING_IS_OVER else logging.WARNING,
             "closing the connection from %s: %s",
             self.peer,
             error,

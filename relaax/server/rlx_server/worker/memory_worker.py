@@ -1,14 +1,18 @@
 """A worker that answers each message before the client's ``send`` returns."""
 
+import socket
 import threading
 from collections.abc import Callable
 from functools import partial
+from typing import Any
 
+from relaax.algorithm_base import ConfigBase
+from relaax.configuration.algorithm_loader import Algorithm
 from relaax.configuration.first_look import first_look
 from relaax.errors import AgentError, NoRoom, ProtocolError
-from relaax.protocol import binary
-from relaax.protocol.binary import ErrorCode
-from relaax.server.rlx_server.tally import private_row
+from relaax.protocol import FrameConnection, binary
+from relaax.protocol.connection import Payload
+from relaax.server.rlx_server.tally import WorkerRow, private_row
 from relaax.server.rlx_server.worker.action_rule import ActionRule
 from relaax.server.rlx_server.worker.agents import Agents
 from relaax.server.rlx_server.worker.connection import Connection
@@ -16,9 +20,20 @@ from relaax.server.rlx_server.worker.memory_connection import MemoryConnection
 from relaax.server.rlx_server.worker.responders import Responders
 from relaax.server.rlx_server.worker.session import Session
 from relaax.server.rlx_server.worker.settings import WorkerSettings
+from relaax.steps import Steps
 
 #: What one client, or its agent, can cause, and what ends its connection alone.
 _CLIENTS_FAULTS = (ProtocolError, binary.Error, NoRoom, AgentError)
+
+
+def settings_in_memory(algorithm: Algorithm, config: ConfigBase, **more: Any) -> WorkerSettings:
+    """Return the settings of a worker without sockets; ``more`` of them by name."""
+    own = {"parameter_server": "this process", "timeout_s": None, "open_connection": _no_sockets}
+    return WorkerSettings(algorithm=algorithm, config=config, **{**own, **more})
+
+
+def _no_sockets(sock: socket.socket) -> FrameConnection:
+    raise AssertionError(f"there are no sockets in one process: {sock}")
 
 
 class MemoryWorker:
@@ -27,7 +42,8 @@ class MemoryWorker:
     ``is_over`` is asked before each message; once it says so, clients are told that the training is
     over. Clients of several threads take turns. What the algorithm's own code raises is raised by
     the client's ``send``, so that a debugger shows where it comes from; only what is the client's
-    own fault is answered.
+    own fault is answered. ``before`` is called with steps before they are answered. Events are
+    counted in ``row``.
     """
 
     def __init__(
@@ -35,12 +51,15 @@ class MemoryWorker:
         settings: WorkerSettings,
         make_agents: Callable[[], Agents],
         is_over: Callable[[], bool],
+        row: WorkerRow | None = None,
+        before: Callable[[Steps], object] = lambda steps: None,
     ) -> None:
         self._settings = settings
-        self._rule = ActionRule(settings.config.action_space(), settings.algorithm_name)
+        rule = ActionRule(settings.config.action_space(), settings.algorithm_name)
         look = first_look(settings.doubts, settings.config, learns=settings.exploitation is None)
-        self._responders = Responders(make_agents, False, self._rule, private_row(), look=look)
+        self._responders = Responders(make_agents, False, rule, row or private_row(), look=look)
         self._is_over = is_over
+        self._before = before
         self._connections: list[Connection] = []
         #: How many there have been.
         self._made = 0
@@ -75,32 +94,28 @@ class MemoryWorker:
     def _take(self, connection: Connection) -> None:
         """Handle the message that has come, or that the client has closed its end."""
         with self._turn:
-            self._take_in_turn(connection)
+            if connection not in self._connections:
+                return
+            payload = connection.messages.receive_now()
+            if payload is None:
+                self._forget(connection)
+                connection.messages.close()
+                return
+            try:
+                answer = self._answer(connection.session, payload)
+                if answer is not None:
+                    connection.send(answer)
+            except _CLIENTS_FAULTS as error:
+                self._forget(connection)
+                connection.part_because_of(error)
 
-    def _take_in_turn(self, connection: Connection) -> None:
-        if connection not in self._connections:
-            return
-        payload = connection.messages.receive_now()
-        if payload is None:
-            self._forget(connection)
-            connection.messages.close()
-            return
-        try:
-            self._handle(connection, payload)
-        except _CLIENTS_FAULTS as error:
-            self._forget(connection)
-            connection.part_because_of(error)
-
-    def _handle(self, connection: Connection, payload: bytes | memoryview) -> None:
-        session = connection.session
-        session.knows_errors = session.knows_errors or binary.is_hello(payload)
-        if self._is_over():
-            self._forget(connection)
-            connection.part(ErrorCode.TRAINING_IS_OVER, "the training is over")
-            return
-        answer = self._responders.receive(session, payload)
-        if answer is not None:
-            connection.send(answer)
+    def _answer(self, session: Session, payload: Payload) -> bytes | None:
+        """Return the answer to a message; None for a message without an answer."""
+        taken = session.take(payload, is_over=self._is_over())
+        if not isinstance(taken, Steps):
+            return taken
+        self._before(taken)
+        return self._responders.answer_alone(session, taken)
 
     def _forget(self, connection: Connection) -> None:
         self._connections.remove(connection)

@@ -5,7 +5,6 @@ from collections.abc import Callable, Iterator
 
 from relaax.algorithm_base import EvaluatedPolicy, Evaluation, NullMetrics
 from relaax.configuration.first_look import FirstLook
-from relaax.protocol.connection import Payload
 from relaax.server.rlx_server.limits import NO_LIMITS, ClientLimits
 from relaax.server.rlx_server.tally import WorkerRow
 from relaax.server.rlx_server.worker.action_rule import ActionRule
@@ -152,15 +151,12 @@ class Responders:
         for evaluation, together in by_evaluation.items():
             yield from self.of(evaluation).answer(together, arrived_at)
 
-    def receive(self, session: Session, payload: Payload) -> bytes | None:
-        """Return the answer to one message of one client; None for a message without an answer.
+    def answer_alone(self, session: Session, steps: Steps) -> bytes:
+        """Return the answer to the steps of one client.
 
         An error of the client, or of its agent, is raised: the session is over then.
         """
-        taken = session.take(payload)
-        if not isinstance(taken, Steps):
-            return taken
-        (answer,) = self.answer([Request(session, taken)], time.monotonic())
+        (answer,) = self.answer([Request(session, steps)], time.monotonic())
         if isinstance(answer, Refusal):
             raise answer.error
         return self.training.encoded(answer)

@@ -8,7 +8,7 @@ import numpy.typing as npt
 
 from relaax.algorithm_base import Evaluation
 from relaax.protocol import binary, json
-from relaax.protocol.binary import Hello, Metric
+from relaax.protocol.binary import ErrorCode, Hello, Metric
 from relaax.protocol.connection import Payload
 from relaax.server.rlx_server.worker.hello import Codec, begin
 from relaax.server.rlx_server.worker.settings import WorkerSettings
@@ -68,12 +68,15 @@ class Session:
         """Whether its environments are known, and learnt from."""
         return self.has_begun and self.evaluation is None
 
-    def take(self, payload: Payload) -> Steps | bytes | None:
+    def take(self, payload: Payload, *, is_over: bool = False) -> Steps | bytes | None:
         """Return steps that want an answer, or a welcome to send; None for a metric, now stored.
 
-        ProtocolError, ``binary.Error``, AgentError or NoRoom for a message that cannot be used: the
-        session is over then.
+        ProtocolError, ``binary.Error``, AgentError or NoRoom for a message that cannot be used, or
+        that comes when the training ``is_over``: the session is over then.
         """
+        if is_over:
+            self.knows_errors |= not self.has_begun and binary.is_hello(payload)
+            raise binary.Error(ErrorCode.TRAINING_IS_OVER, "the training is over")
         if not self.has_begun and (welcome := self._begin(payload)) is not None:
             return welcome
         message = self._codec.decode(payload)
