@@ -103,9 +103,9 @@ MAY_IMPORT = {
     # An actor's process has an environment and a policy: it is a worker and a client at once.
     "relaax/server/actor": (
         *OF_COMMANDS,
-        "relaax/acting",
         "relaax/client",
         "relaax/compat/surreal",
+        "relaax/server/rlx_server",
     ),
     # What is exported is what acts in a training.
     "relaax/server/export": (*OF_COMMANDS, "relaax/learning", "relaax/server/exploitation"),

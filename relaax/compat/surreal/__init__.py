@@ -9,9 +9,7 @@
 Actors hold their environment: environment and policy are in one process.
 
 ``actor``             the base class, with Surreal's hooks
-``algorithm_actor``   an actor that acts with an algorithm's own agent
 ``parameter_client``  fetches parameters by their hash, and never waits long
-``pulled_bridge``     the bridge of an agent whose parameters are pulled for it
 ``module_dict``       what is learnt, by name, and as the vector that travels
 ``experience``        hands steps on, each once
 ``session``           the parts that a process hands to its actor

@@ -1,6 +1,10 @@
 """The command ``relaax-actor``: environments and policies in processes of their own.
 
-``main``          the command, and its processes
-``task``          the task of one process
-``wiring``        makes an actor and its connections
+A process is a client, a connection in memory, and a worker with the algorithm's agent.
+
+``main``           the command, and its processes
+``task``           the task of one process
+``wiring``         makes the worker, and its connections
+``pulled_bridge``  the bridge of an agent whose parameters are fetched by a rule
+``surreal``        plays with an actor of the algorithm's own class, in place of worker and client
 """

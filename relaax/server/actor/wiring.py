@@ -1,42 +1,37 @@
-"""Makes an actor and its connections: the one place that reads its configuration."""
+"""Makes the parts of an actor's process: the one place that reads its configuration."""
 
+import logging
 import secrets
 from contextlib import ExitStack, closing
 from functools import partial
 from typing import Any
 
-from relaax.acting.agent import SingleAgent
-from relaax.algorithm_base import (
-    AgentBase,
-    ConfigBase,
-    EnvironmentInfo,
-    Evaluation,
-    ExperienceSink,
-    Metrics,
-    Phase,
-)
-from relaax.client.gymnasium_actions import action_space_as_json
-from relaax.client.gymnasium_factory import Environment
-from relaax.client.gymnasium_observations import observation_space_as_json
+from relaax.algorithm_base import BridgeBase, ConfigBase, Evaluation, ExperienceSink, Metrics, Phase
 from relaax.client.seeds import seeds_of_this_program
 from relaax.compat.surreal.actor import Actor
-from relaax.compat.surreal.algorithm_actor import AlgorithmActor
 from relaax.compat.surreal.parameter_client import ParameterClient
-from relaax.compat.surreal.pulled_bridge import PulledBridge
 from relaax.compat.surreal.session import (
     EVAL_DETERMINISTIC,
     EVAL_STOCHASTIC,
     TRAINING,
     ActorSession,
     NoExperience,
+    PeriodicTracker,
     PullRule,
 )
 from relaax.configuration import ActorConfiguration, ActorOptions
 from relaax.configuration.algorithm_loader import Algorithm, load_algorithm, make_config
-from relaax.configuration.announced_spaces import AnnouncedSpaces
+from relaax.configuration.announced_spaces import Doubts
 from relaax.errors import ConfigurationError
 from relaax.parameters.training_watch import TrainingWatch
 from relaax.replay.client.spread import writer_to
+from relaax.server.actor.pulled_bridge import PulledBridge
+from relaax.server.rlx_server.tally import private_row
+from relaax.server.rlx_server.tally.places import OwnPlaces, PlaceTable
+from relaax.server.rlx_server.worker.agents import Agents
+from relaax.server.rlx_server.worker.memory_worker import MemoryWorker, settings_in_memory
+from relaax.server.rlx_server.worker.process import agents_of
+from relaax.steps import Steps
 from relaax.telemetry.kept_counts import DELIVERED, DROPPED, CountsRow
 
 #: The evaluation of the modes in which nothing is learnt.
@@ -56,132 +51,160 @@ def algorithm_of(configuration: ActorConfiguration) -> tuple[Algorithm, ConfigBa
     return algorithm, config
 
 
-def require_fit(config: ConfigBase, environment: Environment, env: str) -> AnnouncedSpaces:
-    """Return the environment's spaces; ConfigurationError unless they are those of ``config``."""
-    announced = AnnouncedSpaces(
-        env,
-        observation_space_as_json(environment.observation_space),
-        action_space_as_json(environment.action_space),
-    )
-    if reason := announced.misfit(config):
-        raise ConfigurationError(reason)
-    return announced
-
-
-def make_actor(
-    algorithm: Algorithm,
-    config: ConfigBase,
-    options: ActorOptions,
-    index: int,
-    kept: CountsRow,
-    resources: ExitStack,
-    restarts: int = 0,
-) -> Actor:
-    """Return actor ``index``; ``resources`` will close it and its connections.
-
-    ``kept`` counts its steps by their fate; ``restarts`` are those of its process.
-    """
-    bridge = algorithm.BridgeControl().parameter_server_stub(str(options.parameter_server))
-    resources.callback(bridge.close)
-    pulled = None if algorithm.has_actor else PulledBridge(bridge)
-    asked = bridge if pulled is None else pulled.remote
-    client = resources.enter_context(closing(ParameterClient(asked)))
-    place = Place(index)
-    watch = resources.enter_context(
-        closing(
-            TrainingWatch(
-                bridge, lambda: 0, on_place=place.note if options.mode == TRAINING else None
-            )
-        )
-    )
-    session = ActorSession(
-        parameters=client,
-        experience=_experience(algorithm, config, options, bridge.metrics(), index, kept),
-        metrics=bridge.metrics(),
-        pull_rule=PullRule(options.fetch_parameter_mode, options.fetch_parameter_interval),
-        limit_episode_length=options.limit_episode_length,
-        seed=_seed(options, index, restarts),
-        is_over=partial(_is_over, watch, options.mode),
-    )
-    if pulled is None:
-        resources.callback(session.experience.close)
-        actor: Actor = algorithm.make_actor(config, session, index, options.mode)
-    else:
-        agent = _agent(algorithm, config, session, pulled)
-        agent.connected(_introduced(config, options, session, place))
-        if options.mode != TRAINING:
-            agent.evaluate(EVALUATIONS[options.mode])
-        actor = AlgorithmActor(config, session, index, options.mode, agent, pulled)
-    return resources.enter_context(closing(actor))
-
-
-class Place:
-    """The place of an actor's environment among all that train."""
+class OnePlace(OwnPlaces):
+    """The place of an actor's environment among all that train: its number, until that is known."""
 
     def __init__(self, number: int) -> None:
+        super().__init__(PlaceTable(most=1, is_shared=False), owner=1)
         self._number = number
-
-    def __call__(self) -> int:
-        """Return it."""
-        return self._number
+        self.in_training = lambda place: self._number
 
     def note(self, number: int) -> None:
         """Take the parameter server's answer."""
         self._number = number
 
 
-def _introduced(
-    config: ConfigBase, options: ActorOptions, session: ActorSession, place: Place
-) -> EnvironmentInfo:
-    """Return the description of its environment for the agent."""
-    return EnvironmentInfo(
-        name=str(options.env),
-        observation_space=config.observation_space(),
-        action_space=config.action_space(),
-        number=0,
-        seed=session.seed,
-        place=place,
-    )
+class ParameterFetches:
+    """Fetches an agent's parameters by ``rule``, and once at the start.
+
+    Where the agent ``evaluates``, they are fetched before each episode, which is played with one
+    version.
+    """
+
+    def __init__(self, rule: PullRule, *, evaluates: bool) -> None:
+        self._goes_by_episodes = evaluates or rule.mode == "episode"
+        self._tracker = PeriodicTracker(1 if evaluates else rule.interval)
+
+    def begin(self, bridge: PulledBridge, client: ParameterClient) -> None:
+        """Fetch for ``bridge``, by ``client``, from now on."""
+        self._bridge, self._client = bridge, client
+        self._fetch()
+
+    def before(self, steps: Steps) -> None:
+        """Fetch, if it is time, before ``steps`` of the one environment are answered."""
+        counts = steps.starts.any() if self._goes_by_episodes else steps.actions
+        if counts and self._tracker.track_increment():
+            self._fetch()
+
+    def _fetch(self) -> None:
+        """Let the agent have what is newest; it keeps what it has where no answer comes in time."""
+        publication = self._client.fetch_parameter_with_info()
+        if publication.vector is not None:
+            self._bridge.use(publication.vector)
+        self._bridge.note_global_t()
 
 
-def _is_over(watch: TrainingWatch, mode: str) -> bool:
-    """Return whether an actor ends: an evaluating one goes on as long as values are served."""
-    return watch.is_over if mode == TRAINING else watch.phase is Phase.CLOSING
+class ActorParts:
+    """The parts of actor ``index``, which ``resources`` will close.
+
+    ``kept`` counts its steps by their fate; ``restarts`` are those of its process.
+    """
+
+    def __init__(
+        self,
+        algorithm: Algorithm,
+        config: ConfigBase,
+        options: ActorOptions,
+        index: int,
+        kept: CountsRow,
+        resources: ExitStack,
+        restarts: int = 0,
+    ) -> None:
+        self._algorithm = algorithm
+        self.config = config
+        self.options = options
+        self._index = index
+        self.kept = kept
+        self._resources = resources
+        self.doubts = doubts_of(index)
+        self.rule = PullRule(options.fetch_parameter_mode, options.fetch_parameter_interval)
+        self.seed = _seed(options, index, restarts)
+        bridge: BridgeBase = algorithm.BridgeControl().parameter_server_stub(
+            str(options.parameter_server)
+        )
+        self.bridge = resources.enter_context(closing(bridge))
+        self._place = OnePlace(index)
+        note = self._place.note if options.mode == TRAINING else None
+        watch = TrainingWatch(self.bridge, lambda: 0, on_place=note)
+        self._watch = resources.enter_context(closing(watch))
+
+    def worker(self, algorithm_name: str) -> MemoryWorker:
+        """Return a worker with the algorithm's agent, made when its client has connected."""
+        evaluates = self.options.mode != TRAINING
+        settings = settings_in_memory(
+            self._algorithm,
+            self.config,
+            max_frame_bytes=None,
+            max_environments=1,
+            algorithm_name=algorithm_name,
+            doubts=self.doubts,
+        )
+        fetches = ParameterFetches(self.rule, evaluates=evaluates)
+
+        def make_agents() -> Agents:
+            pulled = PulledBridge(self.bridge)
+            client = self._resources.enter_context(closing(ParameterClient(pulled.remote)))
+            agents = agents_of(settings, pulled, self.seed, self._experience, False)
+            fetches.begin(pulled, client)
+            return agents
+
+        worker = MemoryWorker(
+            settings,
+            make_agents,
+            self.is_over,
+            private_row(self.kept, self._place),
+            before=fetches.before,
+        )
+        return self._resources.enter_context(closing(worker))
+
+    def surreal_actor(self) -> Actor:
+        """Return an actor of the algorithm's own class."""
+        client = self._resources.enter_context(closing(ParameterClient(self.bridge)))
+        session = ActorSession(
+            parameters=client,
+            experience=self._experience(),
+            metrics=self.bridge.metrics(),
+            pull_rule=self.rule,
+            limit_episode_length=self.options.limit_episode_length,
+            seed=self.seed,
+            is_over=self.is_over,
+        )
+        self._resources.callback(session.experience.close)
+        actor: Actor = self._algorithm.make_actor(
+            self.config, session, self._index, self.options.mode
+        )
+        return actor
+
+    def is_over(self) -> bool:
+        """Return whether the actor ends; an evaluating one lasts as long as values are served."""
+        if self.options.mode == TRAINING:
+            return self._watch.is_over
+        return self._watch.phase is Phase.CLOSING
+
+    def _experience(self) -> ExperienceSink[Any]:
+        """Return where the actor's steps go."""
+        options, kept = self.options, self.kept
+        if options.mode != TRAINING:
+            return NoExperience()
+        metrics: Metrics = self.bridge.metrics()
+        spec = self._algorithm.replay_spec(self.config)
+        return writer_to(
+            [str(each) for each in options.replay_servers or (options.learner,)],
+            spec.schema,
+            metrics,
+            first=self._index,
+            drops=options.when_full == "drop",
+            on_delivered=partial(kept.add, DELIVERED),
+            on_actions_dropped=partial(kept.add, DROPPED),
+            most_waiting=spec.most_waiting,
+        )
 
 
-def _experience(
-    algorithm: Algorithm,
-    config: ConfigBase,
-    options: ActorOptions,
-    metrics: Metrics,
-    index: int,
-    kept: CountsRow,
-) -> ExperienceSink[Any]:
-    """Return where the steps of actor ``index`` go."""
-    if options.mode != TRAINING:
-        return NoExperience()
-    urls = [str(each) for each in options.replay_servers or (options.learner,)]
-    spec, drops = algorithm.replay_spec(config), options.when_full == "drop"
-    return writer_to(
-        urls,
-        spec.schema,
-        metrics,
-        first=index,
-        drops=drops,
-        on_delivered=partial(kept.add, DELIVERED),
-        on_actions_dropped=partial(kept.add, DROPPED),
-        most_waiting=spec.most_waiting,
-    )
-
-
-def _agent(
-    algorithm: Algorithm, config: ConfigBase, session: ActorSession, bridge: PulledBridge
-) -> AgentBase:
-    """Return the agent of workers, for one environment; it closes the session's experience."""
-    agent = algorithm.make_batch_agent(
-        config, bridge, session.seed, False, experience=session.experience
-    )
-    return SingleAgent(agent, session.metrics)
+def doubts_of(index: int) -> Doubts:
+    """Return the log of doubts about the environment: the first actor's are those of all."""
+    if index == 0:
+        return Doubts(logging.getLogger(__name__))
+    return Doubts(logging.Logger("silent", logging.CRITICAL))
 
 
 def _seed(options: ActorOptions, index: int, restarts: int) -> int:

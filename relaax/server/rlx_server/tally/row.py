@@ -220,6 +220,7 @@ def kept_steps(rows: int) -> KeptCounts:
     return KeptCounts([TAKEN, DELIVERED, DROPPED, LOST], rows)
 
 
-def private_row() -> WorkerRow:
-    """Return a row that nobody reads: of a worker without an RLX server."""
-    return WorkerRow(memoryview(array("d", [0.0]) * WIDTH), kept_steps(1).row())
+def private_row(kept: CountsRow | None = None, places: OwnPlaces | None = None) -> WorkerRow:
+    """Return a row that nobody reads, but for ``kept``: of a worker without an RLX server."""
+    own = kept or kept_steps(1).row()
+    return WorkerRow(memoryview(array("d", [0.0]) * WIDTH), own, places)

@@ -8,7 +8,7 @@ from actor_parts import Served, actor_of
 from relaax.algorithm_base import EvaluatedPolicy
 from relaax.client.simulator import EpisodeSummary, RunObserver
 from relaax.compat.surreal.session import EVAL_DETERMINISTIC, TRAINING
-from relaax.server.actor.task import EpisodeMetrics
+from relaax.server.actor.surreal import EpisodeMetrics
 from relaax.telemetry.metrics import Metrics
 
 EPISODE = EpisodeSummary(12.0, 5, 0.5)

@@ -14,8 +14,8 @@ from relaax.configuration.announced_spaces import Doubts
 from relaax.configuration.commands import ACTOR
 from relaax.configuration.first_look import LOOKS, FirstLook
 from relaax.errors import ConfigurationError
-from relaax.server.actor.task import WatchedEnvironment, environment_factory
-from relaax.server.actor.wiring import require_fit
+from relaax.server.actor.surreal import WatchedEnvironment, require_fit
+from relaax.server.actor.task import environment_factory
 
 OWN = """
 import gymnasium

@@ -1,4 +1,4 @@
-"""An actor that acts with the agent of an algorithm, like a worker of the RLX server."""
+"""The agent of an algorithm in a process of ``relaax-actor``, whose parameters are fetched."""
 
 from contextlib import closing
 from functools import partial
@@ -6,24 +6,24 @@ from itertools import count
 
 import numpy as np
 import pytest
-from actor_parts import KeptSteps, Numbered, actor_of
+from actor_parts import KeptSteps, Numbered
 from gymnasium import spaces
 from learner_parts import parameter_service
 from learning_parts import SMALL, SMALL_COLUMNS, small_values, unpack
+from served_worker import Stub, settings
 from stored_metrics import StoredMetrics
 
 from relaax.acting.actor import Actor
-from relaax.acting.agent import SingleAgent
 from relaax.acting.evaluator import EvaluationParts
 from relaax.acting.executed_actions import ExecutedActions
 from relaax.acting.preprocessor import Preprocessor
 from relaax.acting.pulling import PullingSink
 from relaax.algorithm_base import Evaluation, NullMetrics, Phase, Version, Wanted
-from relaax.client.simulator import RunObserver
+from relaax.client import Client
+from relaax.client.gymnasium_runner import GymnasiumRunner
+from relaax.client.run_result import RunOutcome
 from relaax.compat.surreal import PullRule
-from relaax.compat.surreal.algorithm_actor import AlgorithmActor
-from relaax.compat.surreal.pulled_bridge import PulledBridge
-from relaax.errors import ConfigurationError
+from relaax.compat.surreal.parameter_client import ParameterClient
 from relaax.learning.distributions import Categorical
 from relaax.learning.filters import Filters
 from relaax.learning.networks.numpy_policy import NumpyPolicy
@@ -31,7 +31,13 @@ from relaax.learning.policy import CurrentPolicy, PolicyUse
 from relaax.learning.steps import StepRecorder
 from relaax.parameters.published import PublishedParameters, PublishedService, PublishedSource
 from relaax.replay.storage import FINAL, START, TERMINATED
+from relaax.server.actor.pulled_bridge import PulledBridge
+from relaax.server.actor.wiring import ParameterFetches
+from relaax.server.rlx_server.worker.agents import Agents
+from relaax.server.rlx_server.worker.memory_connection import MemoryTransport
+from relaax.server.rlx_server.worker.memory_worker import MemoryWorker
 from relaax.spaces import discrete
+from relaax.telemetry.metrics import EVALUATION_REWARD_OF
 
 
 class Pair(Numbered):
@@ -54,10 +60,10 @@ def _bridge(service):
     return PulledBridge(service)
 
 
-def agent_of(bridge, kept, use=None):
-    """The agent of one environment, as an algorithm's builder wires it."""
+def actor_of(bridge, kept, use=None):
+    """The actor of a worker, as an algorithm's builder wires it."""
     policy, distribution = CurrentPolicy(unpack, bridge.get()), Categorical(2)
-    actor = Actor(
+    return Actor(
         preprocessor=Preprocessor((2,), 1),
         policy=policy,
         model=NumpyPolicy(SMALL, distribution),
@@ -74,18 +80,31 @@ def agent_of(bridge, kept, use=None):
             filters=Filters(),
         ),
     )
-    return SingleAgent(actor, NullMetrics())
 
 
-def play(bridge, environment, kept, episodes=1, rule=None, agent=None, **session):
-    agent = agent or agent_of(bridge, kept)
-    make = partial(AlgorithmActor, agent=agent, bridge=bridge)
-    with actor_of(make, served=bridge.remote, rule=rule, **session) as actor:
-        actor.main(environment, episodes=episodes)
-        return actor
+def play(bridge, environment, kept, episodes=1, rule=None, evaluation=None, use=None):
+    """Play as a process of ``relaax-actor`` does; return the scalars that the worker stored."""
+    fetches = ParameterFetches(rule or PullRule(), evaluates=evaluation is not None)
+    stub = Stub()
+
+    def make_agents():
+        agents = Agents(actor_of(bridge, kept, use), stub, act_together=True)
+        fetches.begin(bridge, client_of_parameters)
+        return agents
+
+    with closing(ParameterClient(bridge.remote)) as client_of_parameters:
+        worker = MemoryWorker(settings(), make_agents, lambda: False, before=fetches.before)
+        transport = MemoryTransport(worker.connect)
+        with (
+            closing(worker),
+            Client("localhost:1", transport=transport, evaluate=evaluation) as client,
+        ):
+            result = GymnasiumRunner(environment, client).run(episodes)
+    assert result.outcome is RunOutcome.FINISHED
+    return stub.stored
 
 
-def test_its_agent_delivers_each_step_once(bridge):
+def test_each_step_is_delivered_once(bridge):
     kept = KeptSteps()
     play(bridge, Pair(length=3), kept, episodes=2)
     assert kept.column("reward") == [1, 2, 3, 1, 2, 3]
@@ -93,14 +112,14 @@ def test_its_agent_delivers_each_step_once(bridge):
     assert [state[0] for state in kept.column("observation")] == [0, 1, 2] * 2
 
 
-def test_its_agent_is_told_in_which_state_an_episode_was_cut_off(bridge):
+def test_the_state_in_which_an_episode_was_cut_off_is_delivered(bridge):
     kept = KeptSteps()
     play(bridge, Pair(length=3, is_cut_off=True), kept)
     assert kept.flags() == [START, 0, 0, FINAL]
     assert kept.column("observation")[-1] == [3, -3]
 
 
-def test_its_agent_is_told_which_action_was_executed(bridge):
+def test_the_action_that_was_executed_is_delivered(bridge):
     class Opposite(Pair):
         def step(self, action):
             return *super().step(action)[:-1], {"executed_action": 1 - action}
@@ -110,87 +129,52 @@ def test_its_agent_is_told_which_action_was_executed(bridge):
     assert kept.column("action") == [1 - action for action in environment.actions]
 
 
-def test_the_parameters_change_at_a_fetch_and_at_no_other_moment(service, bridge):
-    kept = KeptSteps()
+def publishing(service, first=0):
+    """An environment during whose steps something is published."""
 
     class Publishing(Pair):
         def step(self, action):
-            service.publish_values(small_values(seed=self._step).vector, self._step)
+            number = first + len(self.actions)
+            service.publish_values(small_values(seed=number).vector, number)
             return super().step(action)
 
-    play(bridge, Publishing(length=6), kept, rule=PullRule("step", 3))
+    return Publishing
+
+
+def test_the_parameters_change_at_a_fetch_and_at_no_other_moment(service, bridge):
+    kept = KeptSteps()
+    play(bridge, publishing(service)(length=6), kept, rule=PullRule("step", 3))
     # Two versions were published before the third action, and three more before the sixth.
     assert kept.column("version") == [0, 0, 2, 2, 2, 5]
 
 
-def test_what_the_hook_makes_of_the_parameters_is_what_the_agent_acts_with(service, bridge):
-    class Doubling(AlgorithmActor):
-        def on_parameter_fetched(self, parameters, info):
-            return {name: 2 * part for name, part in parameters.items()}
-
-    vector = small_values(seed=9).vector
-    service.publish_values(vector, 1)
-    make = partial(Doubling, agent=agent_of(bridge, KeptSteps()), bridge=bridge)
-    with actor_of(make, served=bridge.remote) as actor:
-        actor.fetch_parameter()
-        np.testing.assert_array_equal(bridge.get().vector, 2 * vector)
-        assert list(actor.module_dict()) == ["policy"]
+def test_by_episode_the_parameters_stay_the_same_within_each(service, bridge):
+    kept = KeptSteps()
+    play(bridge, publishing(service)(length=2), kept, episodes=4, rule=PullRule("episode", 2))
+    assert kept.column("version") == [0, 0, 2, 2, 2, 2, 6, 6]
 
 
-def test_what_is_done_with_parameters_is_stored_once_by_the_agent(service, bridge):
-    class Publishing(Pair):
-        def step(self, action):
-            service.publish_values(small_values(seed=self._step).vector, self._step)
-            return super().step(action)
-
+def test_what_is_done_with_parameters_is_stored_once(service, bridge):
     stored = StoredMetrics()
     use = PolicyUse(stored, clock=partial(next, count(step=10)))  # so that each update is stored
-    agent = agent_of(bridge, KeptSteps(), use)
     service.publish_values(small_values(seed=9).vector, 0)
-    play(bridge, Publishing(length=4), None, rule=PullRule("step", 3), agent=agent, metrics=stored)
+    play(bridge, publishing(service)(length=4), KeptSteps(), rule=PullRule("step", 3), use=use)
     # Before the third action: the second one's reward comes with the state that it is chosen in.
     assert stored.values["actor/actions per update"] == [(1, None)]
     assert stored.values["actor/episodes per update"] == [(0, None)]
     assert len(stored.values["actor/publish delay"]) == 1
 
 
-def test_an_agent_stays_in_its_mode(bridge):
-    make = partial(AlgorithmActor, agent=agent_of(bridge, KeptSteps()), bridge=bridge)
-    with actor_of(make, served=bridge.remote) as actor:
-        actor.set_actor_mode("training")
-        with pytest.raises(ConfigurationError, match="make another actor for eval_deterministic"):
-            actor.set_actor_mode("eval_deterministic")
-
-
-def test_an_agent_that_is_closed_hands_on_what_it_has_begun(bridge):
-    kept = KeptSteps()
-    with closing(agent_of(bridge, kept)) as agent:
-        agent.act(np.zeros(2, np.float32))
-        agent.reward_and_act(1.0, np.ones(2, np.float32))
-    assert kept.flags() == [START, FINAL]
-
-
-def test_an_agent_that_evaluates_plays_each_episode_with_what_was_fetched_before_it(
-    service, bridge
+@pytest.mark.parametrize("evaluation", Evaluation)
+def test_an_evaluation_plays_each_episode_with_what_was_fetched_before_it(
+    service, bridge, evaluation
 ):
-    class Publishing(Pair):
-        def step(self, action):
-            number = 10 + len(self.actions)
-            service.publish_values(small_values(seed=number).vector, number)
-            return super().step(action)
-
-    kept, agent = KeptSteps(), agent_of(bridge, KeptSteps())
-    agent.evaluate(Evaluation.DETERMINISTIC)
-    versions = []
-
-    class Watch(RunObserver):
-        def on_episode(self, summary):
-            versions.append(agent.policy().version)
-
-    make = partial(AlgorithmActor, agent=agent, bridge=bridge)
-    with actor_of(make, mode="eval_deterministic", served=bridge.remote) as actor:
-        actor.main(Publishing(length=3), Watch(), episodes=3)
-    assert versions == [0, 3, 6]
+    kept = KeptSteps()
+    stored = play(
+        bridge, publishing(service, 10)(length=3), kept, episodes=3, evaluation=evaluation
+    )
+    scores = [(y, x) for name, y, x in stored.values if name == EVALUATION_REWARD_OF]
+    assert scores == [(6, 0), (6, 3), (6, 6)]
     assert kept.batches == []
 
 
