@@ -70,12 +70,12 @@ def require_state_to_the_bit(make_learner, batches):
     whole, half = make_learner(3), make_learner(3)
     middle = len(batches) // 2
     for batch in batches:
-        whole.step(batch)
+        whole.step({"all": batch})
     for batch in batches[:middle]:
-        half.step(batch)
+        half.step({"all": batch})
     restored = make_learner(99)
     restored.restore(half.state())
     for batch in batches[middle:]:
-        restored.step(batch)
+        restored.step({"all": batch})
     for name, value in whole.state().items():
         np.testing.assert_array_equal(restored.state()[name], value, err_msg=name)

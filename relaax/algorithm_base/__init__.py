@@ -30,7 +30,7 @@ from relaax.algorithm_base.bridge_base import (
 from relaax.algorithm_base.builder import Builder
 from relaax.algorithm_base.checkpoint import Checkpoint, NullSaver, Saver, require_same_fingerprint
 from relaax.algorithm_base.config_base import ConfigBase, Section
-from relaax.algorithm_base.learner import Learner, LearnerBase, Step
+from relaax.algorithm_base.learner import Input, Learner, LearnerBase, Step
 from relaax.algorithm_base.parameter_server_base import ParameterServerBase, Slice
 from relaax.algorithm_base.roles import (
     Evaluations,
@@ -60,8 +60,8 @@ __all__ = [
     "AgentBase", "BatchAgentBase", "BridgeBase", "BridgeControlBase", "Builder", "Checkpoint",
     "CheckpointMismatch", "ConfigBase", "EnvironmentInfo", "EvaluatedPolicy", "Evaluation",
     "Evaluations", "EvaluatorBase", "ExperienceSink", "FloatVector", "GradientSink",
-    "InvalidState", "Learner", "LearnerBase", "Lineage", "Metrics", "MetricsSink", "NullMetrics",
-    "NullSaver",
+    "Input", "InvalidState", "Learner", "LearnerBase", "Lineage", "Metrics", "MetricsSink",
+    "NullMetrics", "NullSaver",
     "ParameterServerBase", "Phase", "Publication", "PublishedInfo", "Publisher", "RefusesCalls",
     "RunningParameterServer", "Saver", "Section", "Shard", "Slice", "Step", "StepCounter",
     "Transitions", "Values", "VariableFeed", "VariableSink", "VariableSource", "Version", "Wanted",

@@ -1,7 +1,7 @@
 """What learns from batches of experience."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -15,15 +15,28 @@ Array = npt.NDArray[Any]
 
 
 @dataclass(frozen=True)
+class Input:
+    """The batches that steps of a learner take of one table."""
+
+    #: How many items a batch has.
+    batch_size: int
+    #: Makes a batch of a sample; other threads call it, ahead of the step.
+    prepare: Callable[[Any], Any] = lambda sample: sample
+    #: Whether a batch should be of the newest parameters: then none is drawn before the step before
+    #: is made, and the parameters are published after each step.
+    is_on_policy: bool = False
+
+
+@dataclass(frozen=True)
 class Step:
-    """What one step of a learner has brought."""
+    """The results of one step of a learner."""
 
     #: How often the parameters were changed. After 0, of a batch without a step for instance, the
     #: step is not counted, and the parameters are published again for actors that are behind.
     updates: int = 1
-    #: New priorities of the items in the batch, float64 [N]; None where they stay as they are.
-    priorities: npt.NDArray[np.float64] | None = None
-    #: What is shown in TensorBoard, by name.
+    #: New priorities of a batch's items, float64 [N], by its table.
+    priorities: Mapping[str, npt.NDArray[np.float64]] = field(default_factory=dict)
+    #: Numbers for TensorBoard, by name.
     terms: Mapping[str, float] = field(default_factory=dict)
 
 
@@ -34,8 +47,8 @@ class Learner(ABC):
     """
 
     @abstractmethod
-    def step(self, batch: Any) -> Step:
-        """Learn from one batch."""
+    def step(self, batches: Mapping[str, Any]) -> Step:
+        """Learn from one batch of each input, by the name of its table."""
 
     def close(self) -> None:
         """Release what the learner holds."""
@@ -50,23 +63,30 @@ class LearnerBase(Learner):
         learner.restore(the state of the last checkpoint, if any)
         learner.connected(parameter_server)
         until the training is over:
-            sample = learner.batch_size items of learner.table
-            batch = learner.prepare(sample)     # on a thread of its own, ahead of the step
-            result = learner.step(batch)
+            batches = {}
+            for table, each in learner.inputs.items():
+                sample = each.batch_size items of the table
+                batches[table] = each.prepare(sample)  # on other threads, ahead of the step
+            result = learner.step(batches)
             priorities go back to the replay; from time to time, what ``parameters`` returns is
             published, and what ``state`` returns is saved
         learner.close()
     """
 
-    #: The table that batches are drawn from.
-    table: str
-    #: How many items a batch has.
-    batch_size: int
-    #: Whether a batch should be of the newest parameters: then none is drawn before the one before
-    #: it is learnt from, and the parameters are published after each step.
-    is_on_policy: bool = False
+    #: The batches of a step, by the table that each is drawn from.
+    inputs: Mapping[str, Input]
     #: Whether ``parameters`` is published; not where the parameter server makes the updates.
     publishes: bool = True
+
+    @property
+    def is_on_policy(self) -> bool:
+        """Whether a batch should be of the newest parameters."""
+        return any(each.is_on_policy for each in self.inputs.values())
+
+    @property
+    def is_replaying(self) -> bool:
+        """Whether a batch may be of steps of older parameters."""
+        return not all(each.is_on_policy for each in self.inputs.values())
 
     def connected(self, parameter_server: BridgeBase) -> None:
         """Take the way to the parameter server, once, after ``restore`` and before all steps."""
@@ -92,7 +112,3 @@ class LearnerBase(Learner):
         Names and shapes are compared after that.
         """
         return state
-
-    def prepare(self, sample: Any) -> Any:
-        """Return the batch that ``step`` takes of a sample; other threads may call it."""
-        return sample

@@ -155,8 +155,8 @@ class Table:
     If it ``holds_drawn``, the items of the latest draw count as present until the next draw: so the
     limiter can keep steps out while a learner works on a batch. With a ``remover`` ``max_items``
     keeps no steps out: others leave. If it ``keeps_undrawn``, the storage keeps the steps of
-    undrawn and of incomplete items, however many others come: for the only table of a storage,
-    whose items are drawn once, and each step is in one of them.
+    undrawn and of incomplete items, however many others come: for one table of a storage, whose
+    items are drawn once, and each step is in one of them.
     """
 
     def __init__(

@@ -8,7 +8,7 @@ PUBLIC = {
     "relaax.algorithm_base": """
         AgentBase BatchAgentBase BridgeBase BridgeControlBase Builder Checkpoint CheckpointMismatch
         ConfigBase EnvironmentInfo EvaluatedPolicy Evaluation Evaluations EvaluatorBase
-        ExperienceSink FloatVector GradientSink InvalidState Learner LearnerBase Lineage
+        ExperienceSink FloatVector GradientSink Input InvalidState Learner LearnerBase Lineage
         Metrics MetricsSink NullMetrics NullSaver ParameterServerBase Phase Publication
         PublishedInfo Publisher RefusesCalls RunningParameterServer Saver Section Shard Slice
         Step StepCounter Transitions Values VariableFeed VariableSink VariableSource

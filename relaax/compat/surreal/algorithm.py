@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from relaax.algorithm_base import (
     FloatVector,
+    Input,
     LearnerBase,
     Metrics,
     ParameterServerBase,
@@ -51,9 +52,8 @@ class Learner(LearnerBase):
     """
 
     def __init__(self, config: Config, seed: int | None) -> None:
-        self.table = TABLE
+        self.inputs = {TABLE: Input(config.settings.batch_size, self.prepare)}
         self.config = config
-        self.batch_size = config.settings.batch_size
         self.random = np.random.default_rng(seed)
 
     @abstractmethod
@@ -85,7 +85,7 @@ class Learner(LearnerBase):
         return batch
 
     def prepare(self, sample: Sample) -> Any:
-        """See LearnerBase; a batch gets a column more, ``weight`` float32 [N].
+        """Return the batch of a sample, with a column more, ``weight`` float32 [N].
 
         It is ``(N P(i))^-beta`` over the largest that there could be (Schaul et al. 2016, section
         3.4): 1 where all experiences are drawn alike.
@@ -96,16 +96,17 @@ class Learner(LearnerBase):
             self.prefetch_preprocess({**sample.columns, "weight": weights})
         )
 
-    def step(self, batch: Any) -> Step:
+    def step(self, batches: Mapping[str, Any]) -> Step:
         """See LearnerBase."""
-        learnt = self.learn(batch)
+        learnt = self.learn(batches[TABLE])
         if isinstance(learnt, Step):
             return learnt
         if learnt is None:
             return Step()
         if isinstance(learnt, Mapping):
             return Step(terms=learnt)
-        return Step(priorities=np.abs(np.asarray(learnt, np.float64)) + _LEAST_PRIORITY)
+        priorities = np.abs(np.asarray(learnt, np.float64)) + _LEAST_PRIORITY
+        return Step(priorities={TABLE: priorities})
 
     def parameters(self) -> FloatVector:
         """See LearnerBase."""

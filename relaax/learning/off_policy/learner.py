@@ -7,7 +7,7 @@ from typing import Any, cast
 import numpy as np
 import numpy.typing as npt
 
-from relaax.algorithm_base import BridgeBase, FloatVector, LearnerBase, Step
+from relaax.algorithm_base import BridgeBase, FloatVector, Input, LearnerBase, Step
 from relaax.learning.filters import Filters, scaled_states
 from relaax.learning.off_policy.learner_roles import TransitionBatch, Update
 from relaax.learning.off_policy.settings import PrioritySection
@@ -44,8 +44,8 @@ class OffPolicyLearner(LearnerBase):
         history_len: int = 1,
         filters: Filters | None = None,
     ) -> None:
-        self.table = table
-        self.batch_size = batch_size
+        self._table = table
+        self.inputs = {table: Input(batch_size, self.prepare)}
         self._update = update
         self._noise = noise
         self._priorities = priorities
@@ -78,9 +78,9 @@ class OffPolicyLearner(LearnerBase):
             extras=extras_in(columns),
         )
 
-    def step(self, batch: TransitionBatch) -> Step:
+    def step(self, batches: Mapping[str, TransitionBatch]) -> Step:
         """Make one update."""
-        made = self._update(self._filtered(batch), self._updates + 1)
+        made = self._update(self._filtered(batches[self._table]), self._updates + 1)
         if made is None:
             return Step(updates=0)
         errors, terms = made
@@ -88,7 +88,7 @@ class OffPolicyLearner(LearnerBase):
         if self._priorities is None:
             return Step(terms=terms)
         priorities = errors.astype(np.float64) + self._priorities.least_priority
-        return Step(priorities=priorities, terms=terms)
+        return Step(priorities={self._table: priorities}, terms=terms)
 
     def parameters(self) -> FloatVector:
         """Return the policy's parameters, and the statistics of filters behind them."""

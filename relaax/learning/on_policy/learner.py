@@ -143,11 +143,12 @@ class OnPolicyLearner(Learner, Generic[BatchT]):
         #: Nothing is learnt before this moment.
         self._resumes_at = 0.0
 
-    def step(self, batch: RolloutBatch) -> Step:
-        """Learn from rollouts."""
-        return self.learn(batch, steps_dropped=0)
+    def step(self, batches: Mapping[str, RolloutBatch]) -> Step:
+        """Learn from rollouts, whatever their name is."""
+        (rollouts,) = batches.values()
+        return self.learn(rollouts)
 
-    def learn(self, rollouts: RolloutBatch, steps_dropped: int) -> Step:
+    def learn(self, rollouts: RolloutBatch, steps_dropped: int = 0) -> Step:
         """Make the updates of ``rollouts``; return the mean terms of the last pass.
 
         Their steps are counted once, and with them those of dropped rollouts. Minibatches whose

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from relaax.algorithm_base import FloatVector, LearnerBase, NullMetrics, Step
+from relaax.algorithm_base import FloatVector, Input, LearnerBase, NullMetrics, Step
 from relaax.learning.filters import Filters, ParameterSource, scaled_states
 from relaax.learning.networks.manifest import Parameters
 from relaax.learning.on_policy.learner import OnPolicyLearner
@@ -63,8 +63,6 @@ class InProcess(LearnerBase):
     States and rewards are stored as they came: they are filtered here.
     """
 
-    is_on_policy = True
-
     def __init__(
         self,
         learner: OnPolicyLearner[Any],
@@ -73,7 +71,8 @@ class InProcess(LearnerBase):
         table: str,
         batch_size: int,
     ) -> None:
-        self.table, self.batch_size = table, batch_size
+        self._table = table
+        self.inputs = {table: Input(batch_size, self.prepare, is_on_policy=True)}
         self.learner = learner
         self._own, self._filters, self._rewards = own, own.filters, rewards
         #: Steps that have learnt.
@@ -83,12 +82,13 @@ class InProcess(LearnerBase):
         """Return the rollouts of a sample."""
         return rollouts_in(sample.columns)
 
-    def step(self, batch: RolloutBatch) -> Step:
+    def step(self, batches: Mapping[str, RolloutBatch]) -> Step:
         """Learn from a batch, however old the parameters are that have acted."""
+        batch = batches[self._table]
         rollouts = batch.chosen(np.flatnonzero(batch.valid.any(axis=0)))
         if rollouts.steps == 0:
             return Step(updates=0)
-        made = self.learner.step(self._filtered(rollouts))
+        made = self.learner.learn(self._filtered(rollouts))
         lags = np.maximum(self._steps - rollouts.versions, 0)
         self._steps += made.updates > 0
         return replace(made, terms={**made.terms, "policy lag": float(lags.mean())})

@@ -25,7 +25,7 @@ class InWorker:
 
     def put(self, rollouts: RolloutBatch) -> None:
         """Learn from ``rollouts``."""
-        self._learner.step(rollouts)
+        self._learner.learn(rollouts)
 
     def close(self) -> None:
         """Close the learner."""

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 import numpy as np
+import numpy.typing as npt
 
 from relaax.address import Address
 from relaax.errors import ConfigurationError
@@ -17,6 +18,7 @@ from relaax.replay.process.replay_metrics import ReplayMetrics
 from relaax.replay.process.replay_port import LINGER_S, ReplayPort
 from relaax.replay.replay import Replay
 from relaax.replay.specs import MixedSpec, ReplaySpec
+from relaax.replay.table import Sample
 from relaax.server.learner.loop import SampleSource
 from relaax.telemetry.metrics import Metrics
 
@@ -125,22 +127,50 @@ class OwnReplay:
             self._contents.save()
 
 
+class _Samplers:
+    """A ``SampleSource`` of one sampler for each of ``tables``."""
+
+    def __init__(
+        self,
+        urls: Sequence[str],
+        tables: Sequence[str],
+        spec: ReplaySpec,
+        random: np.random.Generator,
+    ) -> None:
+        self.by_table = {
+            table: (MixedSampler if isinstance(spec.tables[table], MixedSpec) else ShardedSampler)(
+                urls, table, spec, random
+            )
+            for table in tables
+        }
+
+    def sample(self, table: str, count: int, timeout_s: float) -> Sample:
+        """See SampleSource."""
+        return self.by_table[table].sample(table, count, timeout_s)
+
+    def update_priorities(
+        self, table: str, keys: npt.NDArray[np.int64], priorities: npt.NDArray[np.float64]
+    ) -> int:
+        """See SampleSource."""
+        return self.by_table[table].update_priorities(table, keys, priorities)
+
+
 class ReplayServers:
     """Replay servers, which count steps themselves."""
 
     def __init__(
         self,
         addresses: Sequence[Address],
-        table: str,
+        tables: Sequence[str],
         spec: ReplaySpec,
         random: np.random.Generator,
         metrics: Metrics,
     ) -> None:
         urls = [str(address) for address in addresses]
         self.place = f"what is delivered at {', '.join(urls)}"
-        is_mixed = isinstance(spec.tables[table], MixedSpec)
-        make = MixedSampler if is_mixed else ShardedSampler
-        self.source = make(urls, table, spec, random)
+        self.source = _Samplers(urls, tables, spec, random)
+        #: All of them see the same servers, of which this one reports.
+        self._first = self.source.by_table[tables[0]]
         self._metrics = metrics
 
     def steps_to_count(self) -> int:
@@ -156,16 +186,17 @@ class ReplayServers:
 
     def tend(self) -> None:
         """See Experience."""
-        self.source.report(self._metrics)
+        self._first.report(self._metrics)
 
     def finish(self, is_over: bool) -> str:
         """See Experience."""
         self.tend()
         return (
-            f"{self.source.actions:,} steps of environments were delivered to replay servers, "
-            f"{self.source.lost:,} of them were lost"
+            f"{self._first.actions:,} steps of environments were delivered to replay servers, "
+            f"{self._first.lost:,} of them were lost"
         )
 
     def close(self) -> None:
         """See Experience."""
-        self.source.close()
+        for sampler in self.source.by_table.values():
+            sampler.close()

@@ -27,28 +27,28 @@ _SHARE = 0.9
 
 
 def kept_replay(
-    options: LearnerOptions, spec: ReplaySpec, is_on_policy: bool, random: np.random.Generator
+    options: LearnerOptions, spec: ReplaySpec, is_replaying: bool, random: np.random.Generator
 ) -> tuple[Replay, Contents | None]:
     """Return the learner's own replay, and what saves it; see ``kept_contents``.
 
     ConfigurationError where there is no memory for it, and for what ``--save-replay`` copies.
     """
     replay = replay_in_memory(spec, random, options.lease, options.save_replay is True)
-    return replay, kept_contents(options, replay, spec, is_on_policy)
+    return replay, kept_contents(options, replay, spec, is_replaying)
 
 
 def kept_contents(
-    options: LearnerOptions, replay: Replay, spec: ReplaySpec, is_on_policy: bool
+    options: LearnerOptions, replay: Replay, spec: ReplaySpec, is_replaying: bool
 ) -> Contents | None:
     """Restore what was saved of ``replay``, if it is to be saved; return what saves it again.
 
     By default it is saved where the steps of a full replay fit on the disk, and their copies in the
-    memory, but for a learner that is on policy: it does without old ones. Where they do not, a line
-    of the log says why. CheckpointMismatch for the contents of another replay, where ``options``
-    ask for them; by default that one begins empty, with a warning.
+    memory, if the learner draws older steps. Where they do not, a line of the log says why.
+    CheckpointMismatch for the contents of another replay, where ``options`` ask for them; by
+    default that one begins empty, with a warning.
     """
     wanted = options.save_replay
-    if wanted is False or (wanted is None and is_on_policy):
+    if wanted is False or (wanted is None and not is_replaying):
         return None
     store = _place(options)
     why_not = None if wanted else _obstacle(options, spec)

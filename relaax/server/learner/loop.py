@@ -3,9 +3,10 @@
 import logging
 import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Protocol
 
 import numpy as np
@@ -16,7 +17,7 @@ from relaax.errors import LearningDiverged, ParameterServerAway, TokenRefused
 from relaax.processes.stop_signal import Stop
 from relaax.replay.replay import NotReady
 from relaax.replay.table import Sample
-from relaax.server.learner.prefetcher import OnDemand, Prefetcher
+from relaax.server.learner.prefetcher import Prefetcher
 from relaax.server.learner.publishing import PublishClock, require_finite
 from relaax.telemetry.interval_metrics import IntervalMetrics
 from relaax.telemetry.throttled_log import RepeatedWarning
@@ -100,7 +101,7 @@ class SampleSource(Protocol):
 
 @dataclass(frozen=True)
 class _Batch:
-    """What the learner was given, and of which items it is."""
+    """A batch, and the items that it was made of."""
 
     keys: npt.NDArray[np.int64]
     prepared: Any
@@ -114,9 +115,9 @@ class LearnerLoop:
 
     ``save`` is called with the learner's count of steps every ``checkpoint_interval_s``, and at the
     end, if steps have been taken since the last checkpoint; ``tend`` once a second. ``depth``
-    batches are prepared ahead, but for a learner that is on policy. They are drawn on ``threads``
-    threads, and prepared one at a time. ``waits`` reports why there is none. ``lineage`` returns
-    what is shown with a step's values.
+    batches of each table are prepared ahead, but for those that are on policy. They are drawn on
+    ``threads`` threads, and prepared one at a time. ``waits`` reports which table a step waits for,
+    and why. ``lineage`` returns what is shown with a step's values.
     """
 
     def __init__(
@@ -150,7 +151,9 @@ class LearnerLoop:
         self._preparing = threading.Lock()
         self._tend = tend
         self._waits = waits
-        self._why_no_batch = "no batch is ready"
+        #: The batches of the next step that are there, and why others are not, by table.
+        self._gathered: dict[str, _Batch] = {}
+        self._why_not: dict[str, str] = {}
         self._lineage = lineage
         #: When something is to be done again.
         self._tend_at = self._save_at = 0.0
@@ -165,8 +168,11 @@ class LearnerLoop:
         """
         self.begin()
         try:
-            with closing(self._batches()) as batches:
-                self._learn(batches, lambda: stop.wait(0) or is_over())
+            with ExitStack() as resources:
+                ahead = self._prefetchers(resources)
+                while not (stop.wait(0) or is_over()):
+                    self._learn_from(ahead)
+                    self._do_what_is_due()
         except LearningDiverged:
             raise
         except Exception:
@@ -184,29 +190,22 @@ class LearnerLoop:
         self._publish()
 
     def take_step(self) -> bool:
-        """Take one step in this thread, if a batch is there now; return whether it was.
+        """Take one step in this thread, if its batches are there now; return whether they were.
 
         What is due, such as a checkpoint, is done as well.
         """
-        batch = self._fetch(0.0)
-        if batch is not None:
-            self._step(batch)
+        batches = self._gather(lambda table: self._fetch(table, 0.0))
+        if batches is not None:
+            self._step(batches)
         self.measured.store_if_due()
         self._do_what_is_due()
-        return batch is not None
+        return batches is not None
 
     def finish(self) -> None:
         """Save and publish what was learnt."""
         self._save_what_is_new()
         self.measured.store()
         self._publish()
-
-    def _learn(
-        self, batches: Prefetcher[_Batch] | OnDemand[_Batch], is_over: Callable[[], bool]
-    ) -> None:
-        while not is_over():
-            self._learn_from(batches)
-            self._do_what_is_due()
 
     def _do_what_is_due(self) -> None:
         now = time.monotonic()
@@ -217,57 +216,84 @@ class LearnerLoop:
             self._save_at = now + self._checkpoint_interval_s
             self._save_or_warn()
 
-    def _batches(self) -> Prefetcher[_Batch] | OnDemand[_Batch]:
-        if self._learner.is_on_policy:
-            return OnDemand(self._fetch)
-        return Prefetcher(self._fetch, self._depth, self._threads)
+    def _prefetchers(self, resources: ExitStack) -> dict[str, Prefetcher[_Batch]]:
+        """Return what draws ahead, by table; ``resources`` will close it."""
+        return {
+            table: resources.enter_context(
+                closing(Prefetcher(partial(self._fetch, table), self._depth, self._threads))
+            )
+            for table, each in self._learner.inputs.items()
+            if not each.is_on_policy
+        }
 
-    def _learn_from(self, batches: Prefetcher[_Batch] | OnDemand[_Batch]) -> None:
-        """Take one step, if a batch is ready or becomes so."""
+    def _learn_from(self, ahead: Mapping[str, Prefetcher[_Batch]]) -> None:
+        """Take one step, if its batches are ready or become so."""
         with self.measured.phase("fetch"):
-            batch = batches.get(_WAIT_S)
-        if batch is None:
-            self._report_wait(self._why_no_batch)
+            batches = self._gather(
+                lambda table: ahead[table].get(_WAIT_S) if table in ahead else self._fetch(table)
+            )
+        if batches is None:
+            self._report_wait(self._why_not_yet())
         else:
-            self.measured.add("learner/batches ready", batches.depth)
-            self._step(batch)
+            depths = [each.depth for each in ahead.values()]
+            self.measured.add("learner/batches ready", min(depths, default=0))
+            self._step(batches)
         self.measured.store_if_due()
+
+    def _gather(self, get: Callable[[str], _Batch | None]) -> dict[str, _Batch] | None:
+        """Return a batch of each table, by ``get``; None if one is not there.
+
+        The others are kept for the next call.
+        """
+        for table in self._learner.inputs:
+            batch = self._gathered.get(table) or get(table)
+            if batch is None:
+                return None
+            self._gathered[table] = batch
+        gathered, self._gathered = self._gathered, {}
+        return gathered
+
+    def _why_not_yet(self) -> str:
+        """Return why a batch is not there; its table is named where there are several."""
+        table = next(name for name in self._learner.inputs if name not in self._gathered)
+        why = self._why_not.get(table, "no batch is ready")
+        return why if len(self._learner.inputs) == 1 else f"{table}: {why}"
 
     def _report_wait(self, reason: str) -> None:
         """Report why there is no step now; "" after one."""
         if self._waits is not None:
             self._waits.note(reason)
 
-    def _fetch(self, timeout_s: float = _WAIT_S) -> _Batch | None:
+    def _fetch(self, table: str, timeout_s: float = _WAIT_S) -> _Batch | None:
         """Draw a batch and prepare it; None if there are not enough items in time."""
-        asked = time.perf_counter()
+        asked, wanted = time.perf_counter(), self._learner.inputs[table]
         try:
-            sample = self._source.sample(self._learner.table, self._learner.batch_size, timeout_s)
+            sample = self._source.sample(table, wanted.batch_size, timeout_s)
         except NotReady as error:
-            self._why_no_batch = str(error)
+            self._why_not[table] = str(error)
             return None
         sample_s = time.perf_counter() - asked
         with self._preparing:
             began = time.perf_counter()
-            prepared = self._learner.prepare(sample)
+            prepared = wanted.prepare(sample)
             return _Batch(sample.keys, prepared, sample_s, time.perf_counter() - began)
 
-    def _step(self, batch: _Batch) -> None:
+    def _step(self, batches: Mapping[str, _Batch]) -> None:
         with self.measured.phase("learn"):
-            result = self._learner.step(batch.prepared)
+            result = self._learner.step({table: each.prepared for table, each in batches.items()})
         has_learnt = result.updates > 0
         self.iteration += has_learnt
         self._report_wait("" if has_learnt else "the batches that come teach nothing")
-        self.measured.add("learner/sample time", batch.sample_s)
-        self.measured.add("learner/prepare time", batch.prepare_s)
+        self.measured.add("learner/sample time", sum(each.sample_s for each in batches.values()))
+        self.measured.add("learner/prepare time", sum(each.prepare_s for each in batches.values()))
         for name, term in result.terms.items():
             self.measured.add(f"learner/{name}", term)
-        if result.priorities is not None:
-            self._source.update_priorities(self._learner.table, batch.keys, result.priorities)
+        for table, priorities in result.priorities.items():
+            self._source.update_priorities(table, batches[table].keys, priorities)
         if self._learner.is_on_policy or self._publish_clock.is_due(self.iteration):
             with self.measured.phase("publish"):
                 self._publish()
-        self.measured.updated(len(batch.keys))
+        self.measured.updated(sum(len(each.keys) for each in batches.values()))
 
     def _publish(self) -> None:
         if not self._learner.publishes:

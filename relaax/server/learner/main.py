@@ -233,12 +233,19 @@ def _require_agreement(options: LearnerOptions) -> None:
 
 def _require_effect(options: LearnerOptions, learner: LearnerBase) -> None:
     """Raise ConfigurationError for options that mean nothing to this learner."""
+    if not learner.is_replaying:
+        require_none_of(
+            options,
+            ("prefetch", "prefetch_threads"),
+            "this algorithm learns from what its newest parameters do: a batch is drawn after the "
+            "one before was learnt from",
+        )
     if learner.is_on_policy:
         require_none_of(
             options,
-            ("prefetch", "prefetch_threads", "publish_interval", "publish_every"),
-            "this algorithm learns from what its newest parameters do: a batch is drawn after the "
-            "one before was learnt from, and its result is published at once",
+            ("publish_interval", "publish_every"),
+            "this algorithm learns from what its newest parameters do: the result of each step is "
+            "published at once",
         )
     if not learner.publishes:
         require_none_of(
@@ -281,19 +288,19 @@ def _experience(
 ) -> Experience:
     """Return replay servers, if they are named, or else a replay in this process."""
     if options.replay_servers is None:
-        return _own_replay(options, spec, learner.is_on_policy, random, metrics)
-    return ReplayServers(options.replay_servers, learner.table, spec, random, metrics)
+        return _own_replay(options, spec, learner.is_replaying, random, metrics)
+    return ReplayServers(options.replay_servers, list(learner.inputs), spec, random, metrics)
 
 
 def _own_replay(
     options: LearnerOptions,
     spec: ReplaySpec,
-    is_on_policy: bool,
+    is_replaying: bool,
     random: np.random.Generator,
     metrics: Metrics,
 ) -> OwnReplay:
     """Return a replay in this process, with what was saved of it."""
-    (replay, contents), tasks = kept_replay(options, spec, is_on_policy, random), []
+    (replay, contents), tasks = kept_replay(options, spec, is_replaying, random), []
     if contents is not None:
         tasks.append(Task(options.checkpoint_interval, contents.save_or_warn))
     if options.evict_after is not None:

@@ -242,16 +242,16 @@ def _learner(
         )
     restored = restore_learner(learner, config, configuration, resources)
     spec = algorithm.replay_spec(config)
-    random, is_on_policy = random_numbers(section), learner.is_on_policy
-    (replay, contents), tasks = kept_replay(options, spec, is_on_policy, random), []
+    random = random_numbers(section)
+    (replay, contents), tasks = kept_replay(options, spec, learner.is_replaying, random), []
     if contents is not None:
         resources.callback(contents.save)
         tasks.append(Task(options.checkpoint_interval, contents.save_or_warn))
         begin_tasks(tasks)
     learner.connected(bridge)
     loop = make_loop(restored, replay, bridge, options, restored.save, lambda: do_due(tasks))
-    limiter = getattr(spec.tables[learner.table], "limiter", None)
-    has_ratio = getattr(limiter, "samples_per_insert", None) is not None
+    limiters = [getattr(spec.tables[table], "limiter", None) for table in learner.inputs]
+    has_ratio = any(getattr(each, "samples_per_insert", None) is not None for each in limiters)
     sink = SerialLearner(loop, replay, bridge, has_ratio or learner.is_on_policy)
     resources.callback(loop.finish)
     return sink

@@ -106,9 +106,10 @@ class Played:
         learner = self.algorithm.make_learner(self.config, 3)
         with closing(learner):
             learner.connected(self.bridge)
-            sample = replay.sample(learner.table, learner.batch_size, 1.0)
+            ((table, each),) = learner.inputs.items()
+            sample = replay.sample(table, each.batch_size, 1.0)
             for _ in range(2):
-                learner.step(learner.prepare(sample))
+                learner.step({table: each.prepare(sample)})
             return list(learner.state().values())
 
 

@@ -63,11 +63,11 @@ def test_updates_move_everything_as_numpy_does(ddpg, section, sigma):
     learner = ddpg.make_learner(config, 3)
     delay = config.settings.policy_delay
     for number in range(1, delay):
-        learner.step(ddpg_batch(100 + number))
+        learner.step({"all": ddpg_batch(100 + number)})
     before = {name: array.astype(np.float64) for name, array in learner.state().items()}
     batch = ddpg_batch(0)
-    result = learner.step(batch)
-    terms, errors = result.terms, result.priorities - LEAST_PRIORITY
+    result = learner.step({"all": batch})
+    terms, errors = result.terms, result.priorities["all"] - LEAST_PRIORITY
     after = learner.state()
 
     def places(policy, observations):
@@ -117,7 +117,7 @@ def test_the_policy_of_td3_learns_at_every_second_update(ddpg):
     learner = ddpg.make_learner(ddpg.Config(TD3), 3)
     policies = [learner.parameters()]
     for number in range(4):
-        learner.step(ddpg_batch(number))
+        learner.step({"all": ddpg_batch(number)})
         policies.append(learner.parameters())
     changes = [bool((old != new).any()) for old, new in pairwise(policies)]
     assert changes == [False, True, False, True]
@@ -135,9 +135,9 @@ def test_hard_targets_are_copies_after_some_updates(ddpg):
     learner = ddpg.make_learner(config, 3)
     first = learner.state()["target_critics"]
     for number in range(2):
-        learner.step(ddpg_batch(number))
+        learner.step({"all": ddpg_batch(number)})
     np.testing.assert_array_equal(learner.state()["target_critics"], first)
-    learner.step(ddpg_batch(2))
+    learner.step({"all": ddpg_batch(2)})
     state = learner.state()
     np.testing.assert_allclose(state["target_critics"], state["critics"], atol=1e-6)
 

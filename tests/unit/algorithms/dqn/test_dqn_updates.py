@@ -135,8 +135,8 @@ def test_an_update_moves_the_network_as_numpy_does(dqn, is_double, is_dueling, i
     state["target"] = random.normal(size=state["target"].shape).astype(np.float32)
     learner.restore(state)
     batch = dqn_batch(0)
-    result = learner.step(batch)
-    terms, errors = result.terms, result.priorities - LEAST_PRIORITY
+    result = learner.step({"all": batch})
+    terms, errors = result.terms, result.priorities["all"] - LEAST_PRIORITY
 
     ours, before = Numpy(config), {name: a.astype(np.float64) for name, a in state.items()}
     chosen_by = before["policy" if is_double else "target"]
@@ -169,7 +169,7 @@ def test_an_update_moves_the_network_as_numpy_does(dqn, is_double, is_dueling, i
 def test_long_gradients_are_scaled_down(dqn):
     config = dqn.Config({**SECTION, "gradient_norm_clipping": 1e-3})
     learner = dqn.make_learner(config, 3)
-    assert learner.step(dqn_batch(0)).terms["gradient norm"] > 1e-3
+    assert learner.step({"all": dqn_batch(0)}).terms["gradient norm"] > 1e-3
     mean = learner.state()["policy/adam/mean"]
     assert np.linalg.norm(mean) == pytest.approx(0.1 * 1e-3, rel=1e-4)
 
@@ -177,9 +177,9 @@ def test_long_gradients_are_scaled_down(dqn):
 def test_the_target_is_a_copy_after_some_updates(dqn):
     learner = dqn.make_learner(dqn.Config({**SECTION, "target_every": 2}), 3)
     first = learner.state()["target"]
-    learner.step(dqn_batch(0))
+    learner.step({"all": dqn_batch(0)})
     np.testing.assert_array_equal(learner.state()["target"], first)
-    learner.step(dqn_batch(1))
+    learner.step({"all": dqn_batch(1)})
     state = learner.state()
     np.testing.assert_allclose(state["target"], state["policy"], atol=1e-6)
 
@@ -192,7 +192,7 @@ def test_a_learner_goes_on_from_its_state_to_the_bit(dqn):
 
 def test_priorities_are_errors_where_transitions_are_drawn_by_them(dqn):
     plain = dqn.make_learner(dqn.Config(SECTION), 3)
-    assert plain.step(dqn_batch(0)).priorities is None
+    assert plain.step({"all": dqn_batch(0)}).priorities == {}
     learner = dqn.make_learner(dqn.Config({**SECTION, "prioritized": True}), 3)
     state, batch = learner.state(), dqn_batch(0)
     ours, rows = Numpy(dqn.Config(SECTION)), np.arange(COUNT)
@@ -200,7 +200,9 @@ def test_priorities_are_errors_where_transitions_are_drawn_by_them(dqn):
     behind = ours.values(state["target"], batch.next_observations)[rows, best]
     taken = ours.values(state["policy"], batch.observations)[rows, batch.actions]
     errors = np.abs(taken - batch.rewards - batch.discounts * behind)
-    np.testing.assert_allclose(learner.step(batch).priorities, errors + 1e-3, rtol=1e-4)
+    np.testing.assert_allclose(
+        learner.step({"all": batch}).priorities["all"], errors + 1e-3, rtol=1e-4
+    )
 
 
 class TestSettings:
@@ -261,5 +263,5 @@ def test_the_best_action_behind_a_step_is_one_that_is_allowed(dqn, is_double, hi
     behind = values("target", masked.next_observations)[rows, best]
     taken = values("policy", masked.observations)[rows, batch.actions]
     errors = np.abs(taken - batch.rewards - batch.discounts * behind)
-    found = learner.step(masked).priorities - LEAST_PRIORITY
+    found = learner.step({"all": masked}).priorities["all"] - LEAST_PRIORITY
     np.testing.assert_allclose(found, errors, rtol=1e-3, atol=1e-5)

@@ -49,7 +49,7 @@ def test_the_learner_computes_the_likelihoods_that_its_actors_stored(play, kind)
     for _ in range(2):
         batch = played.play()
         before = played.learner.parameters()
-        result = played.learner.step(batch)
+        result = played.learner.step({"rollouts": batch})
         assert result.terms["clipped"] == 0
         after = played.learner.parameters()
         assert np.isfinite(after).all()
@@ -93,7 +93,7 @@ def test_the_gradient_is_that_of_the_loss(play, keys):
     graphs, batch = played.graphs, with_others(played.play())
     experience = graphs.begin(played.parameters(), batch)
     assert 0 < experience.on_policy.mean() < 1
-    played.learner.step(batch)
+    played.learner.step({"rollouts": batch})
     knobs = replace(played.knobs(), penalty=3.0)
     minibatch = experience.chosen(np.arange(graphs.sequences - 3), graphs.sequences)
     vector = played.learner.parameters().astype(np.float64)
@@ -203,7 +203,7 @@ def test_rollouts_of_any_age_are_learnt_from_and_how_old_they_were_is_said(play)
     played = play()
     batch = played.play()
     for _ in range(12):
-        result = played.learner.step(batch)
+        result = played.learner.step({"rollouts": batch})
     assert result.updates
     assert result.terms["policy lag"] == 11
 
@@ -212,14 +212,14 @@ def test_a_batch_without_a_step_is_none_to_learn_from(play):
     played = play()
     batch = played.play()
     before = played.learner.parameters()
-    result = played.learner.step(replace(batch, valid=np.zeros_like(batch.valid)))
+    result = played.learner.step({"rollouts": replace(batch, valid=np.zeros_like(batch.valid))})
     assert not result.updates
     np.testing.assert_array_equal(played.learner.parameters(), before)
 
 
 def test_a_batch_that_has_moved_the_policy_too_far_is_left(play):
     played = play(passes=50, kl_stop=1e-3, initial_learning_rate=1e-2)
-    result = played.learner.step(played.play())
+    result = played.learner.step({"rollouts": played.play()})
     assert 1 <= result.terms["passes"] < 50
 
 
@@ -230,7 +230,7 @@ def test_the_divergence_is_that_of_all_steps_after_the_last_update(play, kind):
     graphs, batch = played.graphs, played.play()
     experience = graphs.begin(played.parameters(), batch)
     assert graphs.divergence(played.parameters(), experience) == pytest.approx(0, abs=1e-6)
-    found = played.learner.step(batch).terms["kl"]
+    found = played.learner.step({"rollouts": batch}).terms["kl"]
     pieces = list(experience.pieces(graphs.sequences))
     after, knobs = played.parameters(), played.knobs()
     kls = [played.gradient(after, each, knobs).terms["kl"] for each in pieces]
@@ -243,7 +243,7 @@ def test_the_divergence_is_that_of_all_steps_after_the_last_update(play, kind):
 
 def test_a_pass_that_has_moved_the_policy_too_far_is_the_last(play):
     played = play(passes=5, minibatches=1, kl_stop=1e-4, initial_learning_rate=1e-2)
-    result = played.learner.step(played.play())
+    result = played.learner.step({"rollouts": played.play()})
     assert result.terms["passes"] == 1
     assert result.terms["kl"] > 1e-4
 
@@ -251,7 +251,7 @@ def test_a_pass_that_has_moved_the_policy_too_far_is_the_last(play):
 @pytest.mark.parametrize("keys", [{}, {"passes": 1, "minibatches": 1}], ids=["some", "one"])
 def test_the_penalty_follows_the_divergence_after_the_last_update(play, keys):
     played = play(objective="kl_penalty", kl_target=1e-6, initial_learning_rate=1e-2, **keys)
-    result = played.learner.step(played.play())
+    result = played.learner.step({"rollouts": played.play()})
     assert result.terms["kl"] > 2e-6
     assert played.knobs().penalty == 1.5
 
@@ -264,7 +264,7 @@ def test_the_learning_rate_is_annealed_over_the_steps_that_were_drawn(play):
     for steps in (0, 500):
         counts = np.array([steps, *others])
         played.learner.restore({**first, "counts": counts})
-        played.learner.step(batch)
+        played.learner.step({"rollouts": batch})
         after = played.learner.state()
         assert after["counts"][0] == steps + batch.steps
         # The first update of Adam moves parameters by the learning rate.
@@ -275,7 +275,7 @@ def test_the_learning_rate_is_annealed_over_the_steps_that_were_drawn(play):
 def test_the_statistics_of_states_are_of_each_step_once_and_are_published(play):
     played = play(filter_rewards=True)
     batch = played.play()
-    played.learner.step(batch)
+    played.learner.step({"rollouts": batch})
     states, rewards = np.split(played.learner.parameters()[-20:], [14])
     steps = batch.valid > 0
     expected = statistics_of(batch.observations[:-1][steps])
@@ -287,7 +287,7 @@ def test_the_statistics_of_states_are_of_each_step_once_and_are_published(play):
 def test_of_stacked_states_each_is_counted_once(play):
     played = play(history_len=3)
     batch = played.play()
-    played.learner.step(batch)
+    played.learner.step({"rollouts": batch})
     newest = batch.observations[:-1][batch.valid > 0][:, -3:]
     found = unpacked(played.learner.parameters()[-14:])
     np.testing.assert_allclose(found, unpacked(statistics_of(newest)), rtol=1e-9)
@@ -300,7 +300,7 @@ def test_rewards_are_scaled_and_then_cut(play):
     values = played.graphs.evaluated(played.parameters(), batch)[0]
     steps = batch.valid > 0
     errors = np.clip(2 * batch.rewards, -1, 1)[steps] - values[:-1][steps]
-    found = played.learner.step(batch).terms["value loss"]
+    found = played.learner.step({"rollouts": batch}).terms["value loss"]
     assert found == pytest.approx(np.mean(errors**2) / 2, rel=1e-4)
 
 
@@ -309,19 +309,19 @@ def test_a_learner_goes_on_from_its_state_to_the_bit(play, kind):
     keys = {**KINDS[kind], "learning_rate_schedule": "kl", "filter_rewards": True}
     played, restored = play(**keys), play(**keys)
     first, second = played.play(), played.play()
-    played.learner.step(first)
+    played.learner.step({"rollouts": first})
     # As many rows, so that its generator has drawn as much; all else is different.
-    restored.learner.step(replace(first, rewards=1 - first.rewards))
+    restored.learner.step({"rollouts": replace(first, rewards=1 - first.rewards)})
     restored.learner.restore(played.learner.state())
     for each in (played.learner, restored.learner):
-        each.step(second)
+        each.step({"rollouts": second})
     for name, value in played.learner.state().items():
         np.testing.assert_array_equal(restored.learner.state()[name], value, err_msg=name)
 
 
 def test_a_checkpoint_that_counts_dropped_rollouts_is_gone_on_from(play):
     played, restored = (play(**KINDS["discrete"]) for _ in range(2))
-    played.learner.step(played.play())
+    played.learner.step({"rollouts": played.play()})
     state = played.learner.state()
     before = {**state, "counts": np.append(state["counts"], 7)}
     restored.learner.restore(restored.learner.converted(before))
@@ -331,7 +331,7 @@ def test_a_checkpoint_that_counts_dropped_rollouts_is_gone_on_from(play):
 def test_a_learner_that_goes_on_keeps_what_it_has_adapted_and_takes_the_rest_as_configured(play):
     played = play(**KINDS["discrete"], learning_rate_schedule="kl")
     for _ in range(3):
-        played.learner.step(played.play())
+        played.learner.step({"rollouts": played.play()})
     restored = play(**KINDS["discrete"], learning_rate_schedule="kl", policy_clip=0.1)
     restored.learner.restore(played.learner.state())
     assert restored.knobs().learning_rate == played.knobs().learning_rate != 3e-4
@@ -340,7 +340,7 @@ def test_a_learner_that_goes_on_keeps_what_it_has_adapted_and_takes_the_rest_as_
 
 def test_a_larger_max_global_step_does_not_raise_the_learning_rate(play, caplog):
     played = play(**KINDS["discrete"], max_global_step=40)
-    played.learner.step(played.play())
+    played.learner.step({"rollouts": played.play()})
     reached = played.learner.state()["counts"][0]
     restored = play(**KINDS["discrete"], max_global_step=1e6)
     restored.learner.restore(played.learner.state())

@@ -96,8 +96,8 @@ def test_an_update_moves_everything_as_numpy_does(sac):
     learner = sac.make_learner(config, 3)
     before = {name: value.astype(np.float64) for name, value in learner.state().items()}
     batch = sac_batch(0)
-    result = learner.step(batch)
-    terms, errors = result.terms, result.priorities - LEAST_PRIORITY
+    result = learner.step({"all": batch})
+    terms, errors = result.terms, result.priorities["all"] - LEAST_PRIORITY
     after = learner.state()
 
     ours = Numpy(config)

@@ -5,6 +5,7 @@ import pytest
 
 from relaax.algorithm_base import Step
 from relaax.compat.surreal import Config, Learner
+from relaax.compat.surreal.algorithm import TABLE
 from relaax.parameters.optimizers import Adam, AdamSettings
 from relaax.replay.table import Sample
 
@@ -69,7 +70,7 @@ def test_both_preprocessors_see_a_batch_before_it_is_learnt_from_in_their_order(
 
 def test_what_is_published_are_the_modules():
     learner = Counting(CONFIG, 1)
-    learner.step(learner.prepare(SAMPLE))
+    learner.step({TABLE: learner.prepare(SAMPLE)})
     assert learner.parameters().tolist() == [6, 6]
     assert learner.parameters() is not learner.q
 
@@ -80,24 +81,24 @@ def test_what_is_published_are_the_modules():
         (None, {}, None),
         ({"loss": 2.0}, {"loss": 2.0}, None),
         (np.array([1.0, -2.0, 0.0]), {}, [1 + 1e-6, 2 + 1e-6, 1e-6]),
-        (Step(1, np.ones(3), {"loss": 1.0}), {"loss": 1.0}, [1, 1, 1]),
+        (Step(1, {TABLE: np.ones(3)}, {"loss": 1.0}), {"loss": 1.0}, [1, 1, 1]),
     ],
 )
 def test_learn_may_say_nothing_numbers_errors_or_both(said, terms, priorities):
     learner = Counting(CONFIG, 1)
     learner.said = said
-    result = learner.step(learner.prepare(SAMPLE))
+    result = learner.step({TABLE: learner.prepare(SAMPLE)})
     assert result.terms == terms
-    assert (result.priorities is None) == (priorities is None)
+    assert result.priorities.keys() == ({TABLE} if priorities else set())
     if priorities is not None:
-        assert result.priorities.tolist() == pytest.approx(priorities)
+        assert result.priorities[TABLE].tolist() == pytest.approx(priorities)
 
 
 def test_a_learner_goes_on_from_what_was_saved():
     learner, other = Counting(CONFIG, 1), Counting(CONFIG, 1)
-    learner.step(learner.prepare(SAMPLE))
+    learner.step({TABLE: learner.prepare(SAMPLE)})
     saved = learner.state()
-    learner.step(learner.prepare(SAMPLE))
+    learner.step({TABLE: learner.prepare(SAMPLE)})
     arrays = other.q, other.target
     other.restore(saved)
     assert other.q is arrays[0]
@@ -108,14 +109,14 @@ def test_a_learner_goes_on_from_what_was_saved():
     assert other.optimizer.steps.tolist() == [1]
     assert other.tables["visits"].tolist() == [4, 4, 4]
     assert (other.rate, other.batches) == (0.25, 1)
-    other.step(other.prepare(SAMPLE))
+    other.step({TABLE: other.prepare(SAMPLE)})
     for name, part in learner.state().items():
         np.testing.assert_array_equal(part, other.state()[name])
 
 
 def test_the_shapes_of_a_state_are_those_of_a_new_learner():
     learner, new = Counting(CONFIG, 1), Counting(CONFIG, 2)
-    learner.step(learner.prepare(SAMPLE))
+    learner.step({TABLE: learner.prepare(SAMPLE)})
     found = {name: (part.shape, part.dtype) for name, part in learner.state().items()}
     assert found == {name: (part.shape, part.dtype) for name, part in new.state().items()}
 
@@ -126,4 +127,4 @@ def test_what_a_learner_draws_depends_on_its_seed():
 
 
 def test_a_batch_has_the_configured_size():
-    assert Counting(CONFIG, 1).batch_size == 3
+    assert Counting(CONFIG, 1).inputs[TABLE].batch_size == 3

@@ -30,7 +30,7 @@ def test_the_folder_of_the_page_is_an_algorithm_with_its_keys(folder):
     assert algorithm.has_learner(config)
     assert algorithm.has_actor
     learner = algorithm.make_learner(config, 1)
-    assert learner.batch_size == 64
+    assert learner.inputs["experience"].batch_size == 64
     assert set(learner.state()) >= {"module/w1", "attribute/target_parameters/w1"}
 
 

@@ -12,12 +12,10 @@ FINGERPRINT = {"learner of": "sac"}
 
 
 class Learner(LearnerBase):
-    table, batch_size = "all", 4
-
     def __init__(self, **arrays):
         self.arrays = {"best": np.float64([-np.inf]), "critics": np.float32([1, 2])} | arrays
 
-    def step(self, batch):
+    def step(self, batches):
         return Step()
 
     def parameters(self):

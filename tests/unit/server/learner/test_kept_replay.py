@@ -22,12 +22,12 @@ def spec_of(capacity=256):
 class Start:
     """One start of a learner, with its replay."""
 
-    def __init__(self, directory, capacity=256, is_on_policy=False, **options):
+    def __init__(self, directory, capacity=256, is_replaying=True, **options):
         options = {"--checkpoint-dir": directory, **options}
         spec = spec_of(capacity)
         self.replay = spec.make(np.random.default_rng(0), 60.0)
         self.contents = kept_contents(
-            LearnerOptions.model_validate(options), self.replay, spec, is_on_policy
+            LearnerOptions.model_validate(options), self.replay, spec, is_replaying
         )
 
     def store(self, count):
@@ -46,7 +46,7 @@ def test_a_replay_that_is_to_be_saved_is_refused_without_the_memory_of_its_copie
     def made(**options):
         named = {"--checkpoint-dir": tmp_path, **options}
         random = np.random.default_rng(0)
-        return kept_replay(LearnerOptions.model_validate(named), spec, False, random)
+        return kept_replay(LearnerOptions.model_validate(named), spec, True, random)
 
     with pytest.raises(ConfigurationError, match=r"replay_size: .*their copies while they are sav"):
         made(**{"--save-replay": True})
@@ -59,7 +59,7 @@ def test_a_restarted_learner_has_the_steps_of_the_one_before(tmp_path, caplog):
     assert not caplog.records
 
 
-@pytest.mark.parametrize("options", [{"--save-replay": False}, {"is_on_policy": True}])
+@pytest.mark.parametrize("options", [{"--save-replay": False}, {"is_replaying": False}])
 def test_without_a_word_they_are_not_saved_where_nobody_wants_them(tmp_path, options, caplog):
     assert Start(tmp_path, **options).contents is None
     assert not caplog.records

@@ -1,11 +1,13 @@
 """The learner's process: it samples, learns, publishes and saves, until the training is over."""
 
 import threading
+from collections import Counter
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from relaax.algorithm_base import LearnerBase, PublishedInfo, Step
+from relaax.algorithm_base import Input, LearnerBase, PublishedInfo, Step
 from relaax.errors import LearningDiverged, ParameterServerAway
 from relaax.replay.replay import NotReady
 from relaax.replay.table import Sample
@@ -16,38 +18,38 @@ from relaax.telemetry.metrics import NullMetrics
 
 
 class Source:
-    """Samples that are numbered; after ``most`` there are no more."""
+    """Samples of each table, which are numbered; after ``most`` there are no more."""
 
     def __init__(self, most):
         self.most = most
-        self.drawn = 0
+        self.drawn = Counter()
         self.updates = []
 
     def sample(self, table, count, timeout_s):
-        assert (table, count) == ("all", 4)
-        if self.drawn == self.most:
+        if self.drawn[table] == self.most:
             raise NotReady("no more")
-        self.drawn += 1
-        keys = np.arange(4) + 10 * self.drawn
-        return Sample(keys, np.ones(4), {"number": np.full(4, self.drawn)}, 4, 1.0)
+        self.drawn[table] += 1
+        number = self.drawn[table]
+        keys = np.arange(count) + 10 * number
+        return Sample(keys, np.ones(count), {"number": np.full(count, number)}, count, 1.0)
 
     def update_priorities(self, table, keys, priorities):
-        self.updates.append((keys.tolist(), priorities.tolist()))
+        self.updates.append((table, keys.tolist(), priorities.tolist()))
         return 0
 
 
-class Learner(LearnerBase):
-    table, batch_size = "all", 4
+def number_of(sample):
+    return int(sample.columns["number"][0])
 
+
+class Learner(LearnerBase):
     def __init__(self):
+        self.inputs = {"all": Input(4, number_of)}
         self.learnt = []
 
-    def prepare(self, sample):
-        return int(sample.columns["number"][0])
-
-    def step(self, batch):
-        self.learnt.append(batch)
-        return Step(1, np.full(4, float(batch)), {"loss": 1.0})
+    def step(self, batches):
+        self.learnt.append(batches["all"])
+        return Step(1, {"all": np.full(4, float(batches["all"]))}, {"loss": 1.0})
 
     def parameters(self):
         return np.array([len(self.learnt)], np.float32)
@@ -76,10 +78,11 @@ class Parts:
         first_iteration=0,
         interval_s=1000.0,
         threads=1,
-        is_on_policy=False,
+        make_learner=lambda source: Learner(),
+        waits=None,
     ):
         self.source, self.publisher = Source(most), Publisher()
-        self.learner = OnPolicy(self.source) if is_on_policy else Learner()
+        self.learner = make_learner(self.source)
         self.saved = []
         self.saves_nan = False
         self.loop = LearnerLoop(
@@ -92,6 +95,7 @@ class Parts:
             interval_s,
             first_iteration,
             threads=threads,
+            waits=waits,
         )
 
     def _save(self, iteration):
@@ -115,7 +119,7 @@ def test_batches_are_drawn_by_several_threads_at_a_time_and_prepared_one_at_a_ti
     parts = Parts(most=8, threads=2)
     together, numbers = threading.Barrier(2), threading.Lock()
     preparing, another = threading.Lock(), threading.Event()
-    draw, prepare = parts.source.sample, parts.learner.prepare
+    draw = parts.source.sample
 
     def draw_with_another(*arguments):
         with numbers:
@@ -129,11 +133,12 @@ def test_batches_are_drawn_by_several_threads_at_a_time_and_prepared_one_at_a_ti
             raise AssertionError("two are prepared at a time")
         try:
             another.wait(0.05)  # the other thread has drawn, too
-            return prepare(sample)
+            return number_of(sample)
         finally:
             preparing.release()
 
-    parts.source.sample, parts.learner.prepare = draw_with_another, prepare_alone
+    parts.source.sample = draw_with_another
+    parts.learner.inputs = {"all": Input(4, prepare_alone)}
     parts.run()
     assert sorted(parts.learner.learnt) == list(range(1, 9))
 
@@ -147,7 +152,9 @@ def test_parameters_are_published_at_the_start_as_agreed_and_at_the_end():
 def test_priorities_go_back_to_the_items_of_the_batch():
     parts = Parts(most=2)
     parts.run()
-    assert parts.source.updates == [([10, 11, 12, 13], [1.0] * 4), ([20, 21, 22, 23], [2.0] * 4)]
+    assert parts.source.updates == [
+        ("all", [10, 11, 12, 13], [1.0] * 4), ("all", [20, 21, 22, 23], [2.0] * 4)
+    ]  # fmt: skip
 
 
 def test_what_is_not_finite_is_neither_published_nor_saved():
@@ -227,7 +234,7 @@ def test_what_preparing_raises_is_raised():
     def fail(sample):
         raise RuntimeError("no such column")
 
-    parts.learner.prepare = fail
+    parts.learner.inputs = {"all": Input(4, fail)}
     with pytest.raises(RuntimeError, match="no such column"):
         parts.loop.run(threading.Event(), lambda: False)
 
@@ -247,21 +254,20 @@ def test_what_was_reached_is_saved_where_the_algorithm_fails():
 class OnPolicy(Learner):
     """Notes how many batches were drawn when it learns; learns nothing from even ones."""
 
-    is_on_policy = True
-
     def __init__(self, source):
         super().__init__()
+        self.inputs = {"all": Input(4, number_of, is_on_policy=True)}
         self.source = source
         self.drawn = []
 
-    def step(self, batch):
-        self.learnt.append(batch)
-        self.drawn.append(self.source.drawn)
-        return Step(batch % 2)
+    def step(self, batches):
+        self.learnt.append(batches["all"])
+        self.drawn.append(self.source.drawn["all"])
+        return Step(batches["all"] % 2)
 
 
 def on_policy(most):
-    parts = Parts(most, is_on_policy=True)
+    parts = Parts(most, make_learner=OnPolicy)
     parts.run()
     return parts
 
@@ -275,3 +281,50 @@ def test_it_publishes_after_each_step_and_a_batch_that_was_of_no_use_is_not_coun
     iterations = [iteration for _, iteration in parts.publisher.published]
     assert iterations == [0, 1, 1, 2, 2, 2]
     assert parts.loop.iteration == 2
+
+
+class OfTwoTables(OnPolicy):
+    """Learns from fresh rollouts and from replayed ones in each step."""
+
+    def __init__(self, source):
+        super().__init__(source)
+        self.inputs = {**self.inputs, "replayed": Input(2, number_of)}
+        self.replayed = []
+
+    def step(self, batches):
+        self.replayed.append(batches["replayed"])
+        return replace(super().step(batches), priorities={"replayed": np.ones(2)})
+
+
+def test_a_step_has_a_batch_of_each_table_the_fresh_one_drawn_after_the_step_before():
+    parts = Parts(most=4, make_learner=OfTwoTables)
+    parts.run()
+    assert parts.learner.learnt == parts.learner.replayed == parts.learner.drawn == [1, 2, 3, 4]
+    assert parts.source.updates[0] == ("replayed", [10, 11], [1.0, 1.0])
+
+
+class Waits:
+    def __init__(self):
+        self.reasons = []
+        self.has_waited = threading.Event()
+
+    def note(self, reason):
+        self.reasons.append(reason)
+        if reason:
+            self.has_waited.set()
+
+
+def test_a_batch_of_one_table_is_kept_until_there_is_one_of_the_other_which_is_named():
+    waits = Waits()
+    parts = Parts(most=1, make_learner=OfTwoTables, waits=waits)
+    draw = parts.source.sample
+
+    def draw_late(table, *arguments):
+        if table == "replayed" and not waits.has_waited.is_set():
+            raise NotReady("too few")
+        return draw(table, *arguments)
+
+    parts.source.sample = draw_late
+    parts.run()
+    assert waits.reasons[0] == "replayed: too few"
+    assert (parts.learner.learnt, parts.source.drawn["all"]) == ([1], 1)
