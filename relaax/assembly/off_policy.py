@@ -1,6 +1,5 @@
 """What builders of algorithms share that learn from stored transitions."""
 
-from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, TypeVar
@@ -24,7 +23,7 @@ from relaax.parameters.optimizers import Adam, AdamSettings
 from relaax.parameters.optimizers.optimizer import OptimizerOfParts, Part
 from relaax.replay.limiter import Limiter
 from relaax.replay.specs import TableSpec
-from relaax.replay.views import Transitions
+from relaax.replay.views import Transitions, View
 
 #: The one table.
 TABLE = "all"
@@ -36,15 +35,23 @@ ConfigT = TypeVar("ConfigT", bound=OffPolicyConfig)
 
 
 class OffPolicyBuilder(MethodBuilder[ConfigT]):
-    """Derive from it, and return the ``update`` of a batch; override ``policy`` to explore."""
+    """Derive from it, and return the ``update`` of a batch, or a ``learner`` that has none.
 
-    @abstractmethod
+    Override ``policy`` to explore, and ``view`` to draw other items than transitions.
+    """
+
     def update(self, variables: Callable[..., Any]) -> Update:
         """Return what makes an update of a batch.
 
         ``variables`` returns the ``Variables`` of all that is learnt: it is called with the names
         of those that follow, and of what they follow.
         """
+        raise NotImplementedError("a builder has an update, or a learner of its own")
+
+    def view(self) -> View:
+        """Return the items that are drawn: transitions."""
+        settings = self.config.settings
+        return Transitions(settings.n_step, settings.rewards_gamma, stack=settings.history_len)
 
     def noise(self, random: np.random.Generator, count: int) -> FloatArray:
         """Return what the update of ``count`` transitions draws with."""
@@ -65,7 +72,7 @@ class OffPolicyBuilder(MethodBuilder[ConfigT]):
             per_insert = settings.updates_per_step * settings.batch_size
             buffer = max(ERROR_UPDATES * settings.batch_size, 2 * per_insert)
             limiter = replace(limiter, samples_per_insert=per_insert, error_buffer=buffer)
-        view = Transitions(settings.n_step, settings.rewards_gamma, stack=settings.history_len)
+        view = self.view()
         table = TableSpec(view, "uniform", limiter)
         if settings.prioritized is not None:
             table = TableSpec(view, "prioritized", limiter, alpha=settings.prioritized.alpha)

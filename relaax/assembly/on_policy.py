@@ -1,6 +1,5 @@
 """What builders of algorithms share that learn from rollouts of the newest policies."""
 
-from abc import abstractmethod
 from dataclasses import replace
 from typing import Any, TypeVar
 
@@ -24,15 +23,15 @@ ConfigT = TypeVar("ConfigT", bound=PolicyConfig)
 
 
 class OnPolicyBuilder(MethodBuilder[ConfigT]):
-    """Derive from it, and return the ``method``.
+    """Derive from it, and return the ``method``, or a ``learner`` that has none.
 
     Where the learner has a process of its own, it has the parameters, and publishes them; where
     workers learn, the parameter server has them, and gradients move them.
     """
 
-    @abstractmethod
     def method(self, tensors: Any) -> Method[Any]:
         """Return what is learnt of rollouts, with ``ParameterTensors`` of the network."""
+        raise NotImplementedError("a builder has a method, or a learner of its own")
 
     def learning_rate(self, method: Method[Any]) -> float:
         """Return the learning rate, which is annealed."""

@@ -46,10 +46,12 @@ def rollouts_in(columns: Mapping[str, Array]) -> RolloutBatch:
     """Return what a view of ``relaax.replay.rollouts.Rollouts`` has read, as rollouts.
 
     Rows of a burn-in are rows that are not valid. ``versions`` are those of the oldest action of
-    each rollout; of one without an action, the largest number that there is.
+    each rollout; of one without an action, the largest number that there is. Where versions are not
+    stored they are 0, and each action is the one that was executed.
     """
     valid = columns["valid"][:-1]
-    versions = np.where(valid, columns[VERSION][:-1], np.iinfo(np.int64).max)
+    known = columns.get(VERSION, np.zeros(columns["valid"].shape, np.int64))
+    versions = np.where(valid, known[:-1], np.iinfo(np.int64).max)
     return RolloutBatch(
         observations=observations_in(columns),
         starts=columns["begins"].astype(np.float32),
@@ -58,7 +60,7 @@ def rollouts_in(columns: Mapping[str, Array]) -> RolloutBatch:
         rewards=columns[REWARD][:-1],
         terminated=(columns["flags"][:-1] & TERMINATED != 0).astype(np.float32),
         valid=valid.astype(np.float32),
-        on_policy=(valid & columns[ON_POLICY][:-1]).astype(np.float32),
+        on_policy=(valid & columns.get(ON_POLICY, columns["valid"])[:-1]).astype(np.float32),
         recurrent_state=_first_state(columns),
         versions=versions.min(axis=0),
     )

@@ -150,6 +150,14 @@ def test_a_rollout_has_the_state_before_its_first_action_and_the_version_of_its_
             np.testing.assert_array_equal(rollouts.recurrent_state[:, column], chosen[0][1])
 
 
+def test_where_versions_are_not_stored_each_action_is_the_executed_one():
+    both = played(ALONE)
+    columns = both.replay.sample("all", 5, 0.0).columns
+    rollouts = rollouts_in({n: c for n, c in columns.items() if n not in ("version", "on_policy")})
+    np.testing.assert_array_equal(rollouts.on_policy, rollouts.valid)
+    assert (rollouts.versions[rollouts.valid.any(axis=0)] == 0).all()
+
+
 @pytest.mark.parametrize("name", ["action", "version", "flags", "observation/x", "return"])
 def test_what_is_recorded_of_a_choice_has_a_name_of_its_own(name):
     columns = Columns((2,), np.float32, (), np.int64, extras={name: NUMBER})
