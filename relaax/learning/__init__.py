@@ -19,6 +19,7 @@ Learning
 ``on_policy``           learning from rollouts of the newest policies
 ``off_policy``          learning from stored transitions
 ``placements``          where a learner runs: in a worker, or in a process of its own
+``graph_learner_tf``    a learner that sets values itself, by one graph over rollouts
 ``gradients_tf``        gradients of an algorithm's objective, padded and compiled
 ``losses_tf``           terms that losses are made of
 ``returns_tf``          targets of values, and advantages

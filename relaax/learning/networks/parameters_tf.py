@@ -1,6 +1,7 @@
 """Flat parameters as TensorFlow's graphs want them."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import tensorflow as tf
 
@@ -9,7 +10,7 @@ from relaax.learning.networks import layers_tf
 from relaax.learning.networks.compiled_tf import tensor_of
 from relaax.learning.networks.description import Network
 from relaax.learning.networks.layers_tf import ObservationTensors, Tensors
-from relaax.learning.networks.manifest import Parameters
+from relaax.learning.networks.manifest import ParameterManifest, Parameters
 
 
 def outputs_of(
@@ -20,17 +21,23 @@ def outputs_of(
     vector: float32 [size], in the order of the network's manifest. The network has no recurrent
     layer.
     """
-    specs = network.manifest.specs
-    parts = tf.split(vector, [spec.size for spec in specs])
-    parameters = {
-        spec.name: tf.reshape(part, spec.shape) for spec, part in zip(specs, parts, strict=True)
-    }
+    parameters = _by_name(network.manifest, vector)
     encoded = layers_tf.encoded(network, parameters, observations)
     hidden = layers_tf.features(network, parameters, encoded)
     return {
         head.name: layers_tf.head_outputs(network, head, parameters, hidden, encoded)
         for head in network.heads
     }
+
+
+def unrolled(network: Network, vector: tf.Tensor, rollouts: Any) -> dict[str, tf.Tensor]:
+    """Return what each head puts out, [T + 1, K, outputs] by name, for K rollouts of T rows.
+
+    vector: float32 [size], in the order of the network's manifest. rollouts: a ``RolloutBatch``, or
+    the same as tensors. A recurrent layer begins with their ``recurrent_state``.
+    """
+    rows = rollouts.observations, rollouts.starts, rollouts.recurrent_state
+    return layers_tf.unroll(network, _by_name(network.manifest, vector), *rows)
 
 
 class ParameterTensors:
@@ -58,9 +65,17 @@ class ParameterTensors:
 
     def by_name(self, parts: Sequence[tf.Tensor]) -> Tensors:
         """Return the tensors of ``Parameters.tensors`` by name, inside a graph."""
-        specs = self._manifest.specs
         if self._splits_in_graph:
-            parts = tf.split(parts[0], [spec.size for spec in specs])
-        return {
-            spec.name: tf.reshape(part, spec.shape) for spec, part in zip(specs, parts, strict=True)
-        }
+            return _by_name(self._manifest, parts[0])
+        return _reshaped(self._manifest, parts)
+
+
+def _by_name(manifest: ParameterManifest, vector: tf.Tensor) -> Tensors:
+    return _reshaped(manifest, tf.split(vector, [spec.size for spec in manifest.specs]))
+
+
+def _reshaped(manifest: ParameterManifest, parts: Sequence[tf.Tensor]) -> Tensors:
+    return {
+        spec.name: tf.reshape(part, spec.shape)
+        for spec, part in zip(manifest.specs, parts, strict=True)
+    }
