@@ -27,8 +27,6 @@ The packages, from the client's end to the servers':
 ``relaax.compat``         Surreal's and Memoire's names
 ``relaax.server``         the RLX server, the learner, the actors, the exporter
 ``relaax.launcher``       the command ``relaax-train``: all processes of a Procfile
-``relaax.algorithm_template``    a small algorithm to start from
-``relaax.application_template``  an environment to start from
 """
 
 from importlib.metadata import version

@@ -7,6 +7,8 @@
 ``serial``            the parts of a Procfile that run in one process
 ``check``             mistakes and doubts before anything is started
 ``new_application``   the command ``relaax-new``, and folders to start from
+``application_template``  the environment that ``relaax-new`` writes
+``algorithm_template``    the algorithm that ``relaax-train --new-algorithm`` writes
 ``ports``             free ports, and the moment at which a server listens
 ``runner``            runs the processes of an engine, and stops all when one exits
 ``live_printer``      prints their output, with the training's progress below it

@@ -15,7 +15,6 @@ from typing import Any
 import numpy as np
 import yaml
 
-import relaax
 from relaax.address import MAX_PORT
 from relaax.errors import ConfigurationError
 from relaax.launcher.ports import free_pair
@@ -25,10 +24,10 @@ from relaax.spaces import NO_BOUND
 #: The parameter server's port in the templates; the RLX server has the next one.
 FIRST_PORT = 7000
 
-_TEMPLATE = Path(relaax.__file__).parent / "application_template"
+_TEMPLATE = Path(__file__).parent / "application_template"
 
 #: The template of an algorithm, and its files beside the modules.
-_ALGORITHM = Path(relaax.__file__).parent / "algorithm_template"
+_ALGORITHM = Path(__file__).parent / "algorithm_template"
 _DATA = ("training.yaml", "Procfile")
 
 _DESCRIPTION = """\

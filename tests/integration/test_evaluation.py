@@ -127,7 +127,7 @@ def test_on_a_shared_worker_an_episode_keeps_its_version_while_others_learn(
 
 @SHARED
 def test_an_algorithm_without_evaluators_refuses_in_words(training: Training):
-    template = REPOSITORY / "relaax" / "algorithm_template"
+    template = REPOSITORY / "relaax" / "launcher" / "algorithm_template"
     training.configure({"path": str(template), "action_size": 2, "state_size": 4})
     training.start_parameter_server()
     training.start_rlx_server()

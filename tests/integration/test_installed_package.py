@@ -89,7 +89,7 @@ from relaax.launcher.new_application import write_new_algorithm
 print(*(path.name for path in write_new_algorithm(Path("mine"))))
 """
     names = run_away_from_the_checkout(program, installed, tmp_path).split()
-    template = REPOSITORY / "relaax" / "algorithm_template"
+    template = REPOSITORY / "relaax" / "launcher" / "algorithm_template"
     written = {path.name: path.read_text() for path in (tmp_path / "mine").iterdir()}
     assert sorted(names) == sorted(written)
     assert written == {path.name: path.read_text() for path in template.iterdir() if path.is_file()}

@@ -7,7 +7,7 @@ import pytest
 from algorithms_page import PAGE, whole_algorithm
 
 REPOSITORY = Path(__file__).parent.parent.parent
-TEMPLATE = REPOSITORY / "relaax" / "algorithm_template"
+TEMPLATE = REPOSITORY / "relaax" / "launcher" / "algorithm_template"
 EXAMPLE = "\n".join(
     path.read_text()
     for path in sorted((REPOSITORY / "tests" / "learning" / "reinforce_gaussian").glob("*.py"))
