@@ -5,9 +5,8 @@ that would show later, at a draw or an eviction, are found before the replay sta
 """
 
 import json
-import math
-from collections.abc import Callable, Iterator, Mapping
-from typing import Any, NoReturn
+from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -15,7 +14,7 @@ import numpy.typing as npt
 from relaax.errors import DamagedCheckpoint
 from relaax.observations import NUMBERS
 from relaax.replay.mixed import Mixed
-from relaax.replay.storage import ENDS, NONE, START, Storage
+from relaax.replay.storage import ENDS, NONE, PER_ROW, START, Storage
 from relaax.replay.table import Table, TableCounts
 
 Array = npt.NDArray[Any]
@@ -25,69 +24,74 @@ IntArray = npt.NDArray[np.int64]
 #: No count is beyond it: numbers of items, which are counts of rows times the capacity, fit then.
 _MOST_KEYS = 2**62
 
-#: So much of a column is looked at once.
-BYTES_AT_ONCE = 4 * 1024 * 1024
-
-_COLUMN = "column/"
-
 
 def require_sound(
     contents: Mapping[str, Array], storage: Storage, tables: Mapping[str, Table | Mixed]
 ) -> None:
-    """Raise DamagedCheckpoint, which names the array and the row, if no replay can have saved them.
+    """Raise DamagedCheckpoint, which names the array and the place, if no replay has saved them.
 
     ``contents`` are of a replay with an equal storage and equal tables.
     """
     saved = _Saved(contents)
     rows = _Rows(saved.below("storage/"), storage)
-    rows.check()
+    rows.check_counts()
+    rows.check_chains()
+    rows.check_columns()
     for name, table in tables.items():
-        _check_table(saved.below(f"table/{name}/"), table, rows)
-    _check_counts(saved, "counts", 4, _MOST_KEYS)
-    if saved.has("changes"):
-        _require(saved, "changes", saved.take("changes", np.int64) >= 0, "at least 0")
-    slots = _slots_of_writers(saved)
-    _require(saved.below("storage/"), "slots", rows.slots < slots, f"below {slots}", rows.place)
+        rows.check_table(saved.below(f"table/{name}/"), table)
+    saved.counts("counts", 4)
+    if "changes" in contents:
+        saved.require("changes", saved.take("changes", np.int64) >= 0, "at least 0")
+    slots = _slots_of_writers(saved.take("writers", np.uint8, -1))
+    saved.require("storage/slots", contents["storage/slots"] < slots, f"below {slots}")
 
 
 class _Saved:
-    """Arrays by name; messages have their whole names."""
+    """Arrays by name, below a prefix; messages have their whole names."""
 
     def __init__(self, arrays: Mapping[str, Array], prefix: str = "") -> None:
-        self._arrays = arrays
+        self.arrays = {
+            name.removeprefix(prefix): array
+            for name, array in arrays.items()
+            if name.startswith(prefix)
+        }
         self.prefix = prefix
 
-    def full(self, name: str) -> str:
-        return self.prefix + name
-
     def below(self, prefix: str) -> "_Saved":
-        return _Saved(self._arrays, self.prefix + prefix)
-
-    def has(self, name: str) -> bool:
-        return self.full(name) in self._arrays
-
-    def names(self) -> list[str]:
-        begin = len(self.prefix)
-        return [name[begin:] for name in self._arrays if name.startswith(self.prefix)]
-
-    def take_any(self, name: str) -> Array:
-        return self._arrays[self.full(name)]
+        found = _Saved(self.arrays, prefix)
+        found.prefix = self.prefix + prefix
+        return found
 
     def take(self, name: str, dtype: npt.DTypeLike, *shape: int) -> Array:
         """Return an array; a length of -1 may be any."""
-        if not self.has(name):
-            raise DamagedCheckpoint(f"{self.full(name)} is missing")
-        array = self._arrays[self.full(name)]
-        is_alike = len(array.shape) == len(shape) and all(
-            wanted in (-1, length) for wanted, length in zip(shape, array.shape, strict=True)
-        )
-        if array.dtype != np.dtype(dtype) or not is_alike:
-            lengths = ["N" if length < 0 else length for length in shape]
+        if name not in self.arrays:
+            raise DamagedCheckpoint(f"{self.prefix}{name} is missing")
+        array = self.arrays[name]
+        lengths = [
+            length if wanted < 0 else wanted
+            for wanted, length in zip(shape, (*array.shape, *shape), strict=False)
+        ]
+        if array.dtype != np.dtype(dtype) or array.shape != tuple(lengths):
             raise DamagedCheckpoint(
-                f"{self.full(name)} is {array.dtype} {list(array.shape)}, and must be "
-                f"{np.dtype(dtype)} [{', '.join(map(str, lengths))}]"
+                f"{self.prefix}{name} is {array.dtype} {list(array.shape)}, and must be "
+                f"{np.dtype(dtype)} {list(shape)}".replace("-1", "N")
             )
         return array
+
+    def counts(self, name: str, length: int, most: int = _MOST_KEYS) -> Array:
+        counts = self.take(name, np.int64, length)
+        self.require(name, (counts >= 0) & (counts <= most), f"from 0 to {most}")
+        return counts
+
+    def require(self, name: str, is_good: BoolArray, rule: str) -> None:
+        """Raise DamagedCheckpoint for the first value [N, ...] that is not good, bool [N]."""
+        if is_good.all():
+            return
+        index, array = int(np.argmin(is_good)), self.arrays[name]
+        value = array[index] if array.ndim else array
+        raise DamagedCheckpoint(
+            f"{self.prefix}{name} is {value} at place {index}, and must be {rule}"
+        )
 
 
 class _Rows:
@@ -95,202 +99,138 @@ class _Rows:
 
     def __init__(self, saved: _Saved, storage: Storage) -> None:
         self._saved = saved
-        self._capacity = storage.capacity
-        self._schema = storage.schema
-        self.rows: IntArray = saved.take("rows", np.int64, -1)
-        count = len(self.rows)
-        self._flags = saved.take("flags", np.uint8, count)
-        self._following, self._before, self._serials, self._numbers, self.slots = (
-            saved.take(name, np.int64, count)
-            for name in ("following", "before", "serials", "numbers", "slots")
-        )
-        _require(saved, "rows", self._are_rows(self.rows), f"a row below {storage.capacity}")
-        times = np.bincount(self.rows, minlength=storage.capacity)
-        _require(saved, "rows", times[self.rows] == 1, "there once")
+        self._capacity, self._schema = storage.capacity, storage.schema
+        self._rows = saved.take("rows", np.int64, -1)
+        count = len(self._rows)
+        self._of = {
+            name: saved.take(name, np.uint8 if name == "flags" else np.int64, count)
+            for name in PER_ROW
+        }
+        self._check_rows(saved, "rows")
         #: int64 [capacity]: which of the saved rows it is; ``NONE`` for others.
         self._places = np.full(storage.capacity, NONE, np.int64)
-        self._places[self.rows] = np.arange(count)
+        self._places[self._rows] = np.arange(count)
 
-    def place(self, index: int) -> str:
-        """Return in words which row a value belongs to."""
-        return f"row {self.rows[index]}"
-
-    def check(self) -> None:
-        """Raise DamagedCheckpoint where a storage could not go on from these."""
-        self._check_counts()
-        self._check_chains()
-        self._check_columns()
-
-    def check_items(self, saved: _Saved, name: str) -> int:
-        """Check rows [N] that a table has; return how many they are."""
-        rows = saved.take(name, np.int64, -1)
-        _require(saved, name, self._are_rows(rows), f"a row below {self._capacity}")
-        _require(saved, name, self._places[rows] != NONE, "a row that was saved")
-        times = np.bincount(rows, minlength=self._capacity)
-        _require(saved, name, times[rows] == 1, "there once")
-        return len(rows)
-
-    def check_times(self, saved: _Saved) -> None:
-        """Check how often each row was drawn: of no row, where the table did not count."""
-        if saved.has("times") and saved.take("times", np.int64, -1).size == 0:
-            return
-        times = saved.take("times", np.int64, self._capacity)
-        _require(saved, "times", times >= 0, "at least 0", lambda row: f"row {row}")
-
-    def _are_rows(self, rows: IntArray) -> BoolArray:
-        return (rows >= 0) & (rows < self._capacity)
-
-    def _check_counts(self) -> None:
-        stored, _ = _check_counts(self._saved, "counts", 2, _MOST_KEYS // self._capacity)
-        evicted = np.array([stored, stored - len(self.rows)])
-        is_right = self._saved.take("counts", np.int64, 2) == evicted
-        _require(self._saved, "counts", is_right, f"{evicted[1]}, or there are other rows")
-        is_known = (self._serials >= 0) & (self._serials < stored)
-        self._require("serials", is_known, f"from 0 to {stored - 1}")
-        is_once = np.ones(len(self.rows), np.bool_)
-        order = np.argsort(self._serials, kind="stable")
-        is_once[order[1:]] = np.diff(self._serials[order]) > 0
-        self._require("serials", is_once, "there once")
-        self._require("flags", self._flags & ~np.uint8(START | ENDS) == 0, "a flag")
+    def check_counts(self) -> None:
+        """Check how many rows were stored and evicted, and the numbers of each."""
+        saved, count = self._saved, len(self._rows)
+        counts = saved.counts("counts", 2, _MOST_KEYS // self._capacity)
+        stored = int(counts[0])
+        evicted = stored - count
+        saved.require("counts", counts == [stored, evicted], f"{evicted}, or rows are missing")
+        serials = self._of["serials"]
+        saved.require(
+            "serials",
+            (serials >= 0) & (serials < stored) & _once(serials),
+            f"from 0 to {stored - 1}, and there once",
+        )
+        saved.require("flags", self._of["flags"] & ~np.uint8(START | ENDS) == 0, "a flag")
         for name in ("positions", "numbers", "slots"):
-            values = self._saved.take(name, np.int64, len(self.rows))
-            self._require(name, (values >= 0) & (values < _MOST_KEYS), "at least 0")
-        ages = self._saved.take("ages", np.float64, len(self.rows))
-        self._require("ages", np.isfinite(ages), "finite")
+            values = self._of[name]
+            saved.require(name, (values >= 0) & (values < _MOST_KEYS), "at least 0")
+        saved.require("ages", np.isfinite(saved.take("ages", np.float64, count)), "finite")
 
-    def _check_chains(self) -> None:
-        """A row's neighbours are rows of its slot, which name it, too."""
-        for name, linked in (("following", self._following), ("before", self._before)):
-            is_row = self._are_rows(linked) & (self._places[linked % self._capacity] != NONE)
-            self._require(name, is_row | (linked == NONE), f"{NONE}, or a row that was saved")
-        for name, linked, back in (
-            ("following", self._following, self._before),
-            ("before", self._before, self._following),
-        ):
-            has = linked != NONE
-            others = self._places[np.where(has, linked, self.rows)]
-            self._require(name, ~has | (back[others] == self.rows), "a row that names this one")
-            self._require(name, self.slots[others] == self.slots, "a row of its slot")
-        after = self._places[np.where(self._following == NONE, self.rows, self._following)]
-        has = self._following != NONE
-        self._require(
-            "following",
-            ~has | (self._serials[after] > self._serials),
-            "a row that was stored later",
-        )
-        self._require(
-            "following", ~has | (self._numbers[after] == self._numbers + 1), "the next of its slot"
-        )
+    def check_chains(self) -> None:
+        """Check that a row's neighbours are rows of its slot, which name it, too."""
+        of, slots = self._of, self._of["slots"]
+        for name in ("following", "before"):
+            is_known = (of[name] == NONE) | self._are_saved(of[name])
+            self._saved.require(name, is_known, f"{NONE}, or a row that was saved")
+        for name, back in (("following", "before"), ("before", "following")):
+            has = of[name] != NONE
+            others = self._places[np.where(has, of[name], self._rows)]
+            names_this = (of[back][others] == self._rows) & (slots[others] == slots)
+            self._saved.require(name, ~has | names_this, "a row of its slot that names this one")
+            if name == "following":
+                is_later = of["serials"][others] > of["serials"]
+                is_next = is_later & (of["numbers"][others] == of["numbers"] + 1)
+                self._saved.require(name, ~has | is_next, "the next row of its slot")
 
-    def _check_columns(self) -> None:
-        saved = self._saved.below(_COLUMN)
-        for name in saved.names():
-            if name not in self._schema.columns:
-                raise DamagedCheckpoint(f"{saved.full(name)} is a column that is not known")
+    def check_columns(self) -> None:
+        """Check that the columns are those of the schema, and finite."""
+        saved = self._saved.below("column/")
+        for name in saved.arrays.keys() - self._schema.columns.keys():
+            raise DamagedCheckpoint(f"{saved.prefix}{name} is a column that is not known")
         for name, column in self._schema.columns.items():
             dtype = column.dtype
-            if column.is_open and saved.has(name) and saved.take_any(name).dtype.kind in NUMBERS:
-                dtype = saved.take_any(name).dtype
-            values = saved.take(name, dtype, len(self.rows), *column.shape)
-            if dtype.kind in "fc":
-                self._require_finite(saved, name, values)
+            if column.is_open and name in saved.arrays and saved.arrays[name].dtype.kind in NUMBERS:
+                dtype = saved.arrays[name].dtype
+            values = saved.take(name, dtype, len(self._rows), *column.shape)
+            if dtype.kind == "f":
+                is_finite = np.asarray(np.isfinite(values).all(axis=tuple(range(1, values.ndim))))
+                saved.require(name, is_finite, "finite")
 
-    def _require_finite(self, saved: _Saved, name: str, values: Array) -> None:
-        for begin, part in _pieces(values):
-            is_finite = np.isfinite(part)
-            if is_finite.all():
-                continue
-            index = begin + int(np.argmin(is_finite.reshape(len(part), -1).all(axis=1)))
-            value = part[~is_finite][0]
-            _refuse(saved, name, value, self.place(index), "finite")
+    def check_table(self, saved: _Saved, table: Table | Mixed) -> None:
+        """Check the counts and items of a table."""
+        if isinstance(table, Mixed):
+            saved.counts("drawn", 1)
+            return
+        saved.counts("counts", len(TableCounts.__dataclass_fields__))
+        # Draws of single items are counted for all rows, or not at all.
+        times = saved.take("times", np.int64, -1)
+        if len(times):
+            saved.counts("times", self._capacity)
+        self._check_items(saved, "waiting")
+        selector = saved.below("selector/")
+        count = self._check_items(selector, "rows")
+        if table.priority_power is not None:
+            _check_priorities(selector, count, table.priority_power)
 
-    def _require(self, name: str, is_good: BoolArray, rule: str) -> None:
-        _require(self._saved, name, is_good, rule, self.place)
+    def _check_items(self, saved: _Saved, name: str) -> int:
+        rows = self._check_rows(saved, name)
+        saved.require(name, self._are_saved(rows), "a row that was saved")
+        return len(rows)
+
+    def _check_rows(self, saved: _Saved, name: str) -> IntArray:
+        rows: IntArray = saved.take(name, np.int64, -1)
+        is_row = (rows >= 0) & (rows < self._capacity)
+        saved.require(name, is_row, f"a row below {self._capacity}")
+        saved.require(name, _once(rows), "there once")
+        return rows
+
+    def _are_saved(self, rows: IntArray) -> BoolArray:
+        is_row = (rows >= 0) & (rows < self._capacity)
+        is_saved: BoolArray = is_row & (self._places[rows % self._capacity] != NONE)
+        return is_saved
 
 
-def _check_table(saved: _Saved, table: Table | Mixed, rows: _Rows) -> None:
-    if isinstance(table, Mixed):
-        _check_counts(saved, "drawn", 1, _MOST_KEYS)
-        return
-    _check_counts(saved, "counts", len(TableCounts.__dataclass_fields__), _MOST_KEYS)
-    rows.check_times(saved)
-    rows.check_items(saved, "waiting")
-    count = rows.check_items(saved.below("selector/"), "rows")
-    if table.priority_power is not None:
-        _check_priorities(saved.below("selector/"), count, table.priority_power)
+def _once(values: IntArray) -> BoolArray:
+    """Return which of the values [N] are there once."""
+    _, places, counts = np.unique(values, return_inverse=True, return_counts=True)
+    is_once: BoolArray = counts[places] == 1
+    return is_once
 
 
 def _check_priorities(saved: _Saved, count: int, alpha: float) -> None:
     priorities = saved.take("priorities", np.float64, count)
-    is_good = np.isfinite(priorities) & (priorities >= 0)
-    _require(saved, "priorities", is_good, "finite, and at least 0")
+    is_weight = np.isfinite(priorities) & (priorities >= 0)
+    saved.require("priorities", is_weight, "finite, and at least 0")
+    largest = saved.take("largest", np.float64, 1)
     with np.errstate(over="ignore", invalid="ignore"):
-        sums = np.cumsum(priorities)
-        largest = saved.take("largest", np.float64, 1)
-        new = largest**alpha
-    _require(saved, "priorities", np.isfinite(sums), "less, or their sum is not finite")
+        is_finite, is_power = np.isfinite(np.cumsum(priorities)), np.isfinite(largest**alpha)
+    saved.require("priorities", is_finite, "less, or their sum is not finite")
     # Each new item begins with it, and it never falls below the first one's.
-    is_good = np.isfinite(largest) & (largest >= 1.0) & np.isfinite(new)
-    _require(saved, "largest", is_good, "finite, and at least 1")
+    is_largest = np.isfinite(largest) & (largest >= 1.0) & is_power
+    saved.require("largest", is_largest, "finite, and at least 1")
 
 
-def _check_counts(saved: _Saved, name: str, length: int, most: int) -> list[int]:
-    counts = saved.take(name, np.int64, length)
-    _require(saved, name, (counts >= 0) & (counts <= most), f"from 0 to {most}")
-    found: list[int] = counts.tolist()
-    return found
-
-
-def _slots_of_writers(saved: _Saved) -> int:
+def _slots_of_writers(text: Array) -> int:
     """Return how many slots there ever were, if their records are right."""
-    text = saved.take("writers", np.uint8, -1).tobytes()
     try:
-        read = json.loads(text)
+        read = json.loads(text.tobytes())
         slots = read["slots"]
-        entries = [
-            entry
-            for group in (read["writers"], read.get("expired", {}))
-            for writer in group.values()
-            for entry in writer
-        ]
+        writers = [*read["writers"].values(), *read.get("expired", {}).values()]
+        entries = [entry for writer in writers for entry in writer]
         numbers = [number for _, number, _ in entries]
-        is_right = all(type(value) is int for entry in entries for value in entry) and (
-            all(0 <= number < slots for number in numbers)
-            and all(0 <= next_step < _MOST_KEYS for _, _, next_step in entries)
+        is_right = all(type(value) is int for entry in entries for value in entry) and all(
+            0 <= number < slots and 0 <= next_step < _MOST_KEYS for _, number, next_step in entries
         )
     except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
         raise DamagedCheckpoint(
-            f"{saved.full('writers')} is no list of writers and their slots: {error}"
+            f"writers is no list of writers and their slots: {error}"
         ) from error
     if type(slots) is not int or not 0 <= slots <= _MOST_KEYS or not is_right:
-        raise DamagedCheckpoint(f"{saved.full('writers')} has slots that there are not")
+        raise DamagedCheckpoint("writers has slots that there are not")
     if len(set(numbers)) != len(numbers):
-        raise DamagedCheckpoint(f"{saved.full('writers')} has a slot of two environments")
+        raise DamagedCheckpoint("writers has a slot of two environments")
     return slots
-
-
-def _require(
-    saved: _Saved,
-    name: str,
-    is_good: BoolArray,
-    rule: str,
-    place: Callable[[int], str] = lambda index: f"place {index}",
-) -> None:
-    """Raise DamagedCheckpoint for the first value [N, ...] that is not good, bool [N]."""
-    if is_good.all():
-        return
-    index = int(np.argmin(is_good))
-    array = saved.take_any(name)
-    _refuse(saved, name, array[index] if array.ndim else array, place(index), rule)
-
-
-def _refuse(saved: _Saved, name: str, value: Any, place: str, rule: str) -> NoReturn:
-    raise DamagedCheckpoint(f"{saved.full(name)} is {value} at {place}, and must be {rule}")
-
-
-def _pieces(values: Array) -> Iterator[tuple[int, Array]]:
-    """Yield parts of values [N, ...], each with its first place."""
-    row_bytes = max(1, values.itemsize * math.prod(values.shape[1:]))
-    length = max(1, BYTES_AT_ONCE // row_bytes)
-    for begin in range(0, len(values), length):
-        yield begin, values[begin : begin + length]

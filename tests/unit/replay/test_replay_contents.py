@@ -238,4 +238,4 @@ def test_where_the_newest_is_damaged_the_one_before_is_restored(tmp_path, caplog
     case.saver.save(replace(saved, tensors=tensors))
     again = Case(tmp_path)
     assert again.contents.restore() == 10
-    assert "storage/column/reward is nan at row 7, and must be finite" in caplog.text
+    assert "storage/column/reward is nan at place 7, and must be finite" in caplog.text
