@@ -12,7 +12,7 @@ from replay_cases import SCHEMA, steps
 
 from relaax.replay.limiter import Limiter
 from relaax.replay.replay import Replay
-from relaax.replay.selectors.uniform import Uniform
+from relaax.replay.selectors import Uniform
 from relaax.replay.service import ReplayServicer, method_handlers
 from relaax.replay.step_batch import StepBatch
 from relaax.replay.storage import Storage

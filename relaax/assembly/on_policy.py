@@ -13,8 +13,8 @@ from relaax.learning.on_policy.learner import Method, OnPolicyLearner
 from relaax.learning.placements.home import Home
 from relaax.parameters.schedule import Remembered
 from relaax.replay.limiter import Limiter
-from relaax.replay.rollouts import Rollouts
 from relaax.replay.specs import TableSpec
+from relaax.replay.views import Rollouts
 
 #: The one table.
 TABLE = "rollouts"

@@ -3,15 +3,12 @@
 ``specs``          the configuration of storage and tables
 ``replay``         a storage, its tables and its writers, for many threads
 ``storage``        steps as columns, in the order in which every environment made them
-``slot_storage``   the same, with room of its own for each environment
 ``schema``         names, types and shapes of the columns
 ``step_batch``     steps on their way to a storage
 ``writers``        writers, their slots, and the number of each slot's next step
 ``table``          items over stored steps: adds, draws, reads and removes them
 ``mixed``          batches with parts of several tables
-``views``          the rows of an item: transitions, windows, stacks of frames
-``gather``         rows of columns, read into given memory
-``rollouts``       views that go on across the ends of episodes
+``views``          the rows of an item: transitions, windows, stacks of frames, rollouts
 ``selectors``      the choice of drawn items
 ``priority_tree``  draws in proportion to priorities
 ``times``          times of a replay's operations
@@ -19,7 +16,7 @@
 ``learnt``         the share of each environment's steps that is learnt from
 ``removers``       the choice of items that leave a full table
 ``saved``          checks saved contents before a replay goes on from them
-``service``        the gRPC service of a replay server
+``service``        the gRPC service of a replay server, and its port
 ``wire``           encodes and decodes its messages
 ``segments``       samples through memory that both ends share
 ``array_bytes``    arrays one after another in bytes

@@ -7,7 +7,7 @@ from time import monotonic
 
 import numpy as np
 
-from relaax.replay.selectors.selector import IntArray
+from relaax.replay.selectors import IntArray
 
 #: The log names an environment without learnt steps after this time, and repeats it at this
 #: interval.

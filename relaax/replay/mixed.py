@@ -9,9 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from relaax.errors import ConfigurationError
-from relaax.replay.gather import Empty
-from relaax.replay.selectors.selector import FloatArray, IntArray
-from relaax.replay.storage import Flags
+from relaax.replay.selectors import FloatArray, IntArray
+from relaax.replay.storage import Empty, Flags
 from relaax.replay.table import Sample, Table, TableCounts, TableState, joined
 
 Array = npt.NDArray[Any]

@@ -6,8 +6,7 @@ import numpy as np
 
 from relaax.errors import ConfigurationError
 from relaax.replay.limiter import Limiter
-from relaax.replay.selectors.prioritized import Prioritized
-from relaax.replay.selectors.selector import FloatArray, IntArray, Selector
+from relaax.replay.selectors import FloatArray, IntArray, Prioritized, Selector
 from relaax.replay.storage import Storage
 
 RemoverName: TypeAlias = Literal["fifo", "lowest_priority"]

@@ -13,15 +13,14 @@ import numpy.typing as npt
 
 from relaax.errors import ConfigurationError
 from relaax.replay.array_bytes import below, named
-from relaax.replay.gather import Empty
 from relaax.replay.learnt import LearntSteps, share_figures
 from relaax.replay.mixed import Mixed
 from relaax.replay.saved import require_sound
 from relaax.replay.schema import Schema
-from relaax.replay.selectors.selector import FloatArray, IntArray
-from relaax.replay.storage import ENDS, FINAL, GAP, NONE, START, Flags, Snapshot, Storage
+from relaax.replay.selectors import FloatArray, IntArray
+from relaax.replay.storage import ENDS, FINAL, GAP, NONE, START, Empty, Flags, Snapshot, Storage
 from relaax.replay.table import Sample, Table, TableState, require_priorities
-from relaax.replay.times import Rates, Times
+from relaax.replay.times import Times
 from relaax.replay.writers import MissingSteps, Places, Slot, Writers
 
 Array = npt.NDArray[Any]
@@ -34,9 +33,6 @@ _log = logging.getLogger(__name__)
 
 #: Why more draws than these are not allowed is not asked.
 MOST_WAITED_FOR = 1_000_000
-
-#: Rates are means of so many seconds.
-RATES_OVER_S = 10.0
 
 
 Result = TypeVar("Result")
@@ -87,7 +83,6 @@ class Replay:
         rows_at_once = min((table.most_rows_at_once for table in tables.values()), default=math.inf)
         #: So many steps are taken at once: older ones stay until items are made of them.
         self._most_at_once = int(max(1, min(storage.capacity // 2, rows_at_once)))
-        self._rates = Rates(RATES_OVER_S)
 
     def __len__(self) -> int:
         """Return how many steps there are now."""
@@ -327,9 +322,9 @@ class Replay:
             self._changed.notify_all()
 
     def stats(self) -> dict[str, float]:
-        """Return counts by name, and rates, which are means of the last seconds."""
+        """Return counts by name."""
         with self._changed:
-            totals: dict[str, float] = {
+            counts: dict[str, float] = {
                 "steps stored": self._storage.stored,
                 "steps twice": self._duplicate_steps,
                 "steps lost": self._lost_steps,
@@ -337,19 +332,17 @@ class Replay:
                 "steps evicted": self._storage.evicted,
                 "actions stored": self._actions,
                 "items drawn": self._drawn(),
-            }
-            sizes: dict[str, float] = {
                 "steps": len(self._storage),
                 "capacity": self._storage.capacity,
                 "writers": len(self._writers),
                 **self.times.counts(),
             }
             for name, table in self._tables.items():
-                sizes[f"{name}/items"] = len(table)
-                totals |= {f"{name}/{key}": value for key, value in asdict(table.counts).items()}
+                counts[f"{name}/items"] = len(table)
+                counts |= {f"{name}/{key}": value for key, value in asdict(table.counts).items()}
             for learnt in self._learnt():
-                sizes |= share_figures(learnt.shares(self._writers.labels()))
-            return totals | sizes | self._rates.of(totals, monotonic())
+                counts |= share_figures(learnt.shares(self._writers.labels()))
+            return counts
 
     def contents(self) -> dict[str, Array]:
         """Return copies of all stored steps, and the state that another replay needs to go on.

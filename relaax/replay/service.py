@@ -13,16 +13,19 @@ import grpc
 import numpy as np
 import numpy.typing as npt
 
+from relaax.address import Address
 from relaax.errors import ConfigurationError
+from relaax.net import channel_options
+from relaax.net.guarded_server import GuardedServer
 from relaax.net.payloads import WithPayload
 from relaax.net.refusals import refuse, unary
 from relaax.replay import replay_pb2
-from relaax.replay.gather import Empty
-from relaax.replay.replay import NotReady, ReplayState
+from relaax.replay.client.writer import MOST_STEPS_AT_ONCE
+from relaax.replay.replay import NotReady, Replay, ReplayState
 from relaax.replay.schema import Schema
-from relaax.replay.segments.mapped_segments import MappedSegments, placed_message
-from relaax.replay.selectors.selector import FloatArray, IntArray
-from relaax.replay.storage import Flags
+from relaax.replay.segments import MappedSegments, placed_message
+from relaax.replay.selectors import FloatArray, IntArray
+from relaax.replay.storage import Empty, Flags
 from relaax.replay.table import Sample
 from relaax.replay.times import Times
 from relaax.replay.wire import (
@@ -53,6 +56,12 @@ MOST_WAITING = 16
 
 #: More are not drawn at once: items are drawn again and again, and would not end with the table.
 MOST_ITEMS = 100_000
+
+#: Threads that answer writers and samplers. A writer that waits for room holds one.
+THREADS = 32
+
+#: How long steps are still taken, and dropped, when learning has ended: workers end meanwhile.
+LINGER_S = 1.5
 
 _CODES: dict[type[Exception], grpc.StatusCode] = {
     NotReady: grpc.StatusCode.RESOURCE_EXHAUSTED,
@@ -317,3 +326,23 @@ def answered(context: grpc.ServicerContext, call: Callable[[], Reply]) -> Reply:
             refuse(_log, context, error)
         context.abort(code, str(error))
         raise AssertionError("abort raises") from error
+
+
+class ReplayPort:
+    """Serves a replay at an address; OSError if the port is taken.
+
+    A message may be twice as large as the most steps that a writer sends at once.
+    """
+
+    def __init__(self, address: Address, replay: Replay) -> None:
+        most_bytes = channel_options.most_bytes_of(MOST_STEPS_AT_ONCE * replay.schema.most_bytes)
+        self._servicer = ReplayServicer(replay, replay.times)
+        self._server = GuardedServer(
+            THREADS, [method_handlers(self._servicer)], most_bytes=most_bytes
+        )
+        self._server.start(str(address))
+
+    def close(self, grace_s: float = 1.0) -> None:
+        """Refuse new calls, and close when the running ones are done, or after ``grace_s``."""
+        self._server.stop(grace_s).wait()
+        self._servicer.forget_memory()

@@ -14,10 +14,7 @@ from relaax.replay.mixed import Mixed, in_words
 from relaax.replay.removers import RemoverName
 from relaax.replay.replay import Replay
 from relaax.replay.schema import Schema
-from relaax.replay.selectors.prioritized import Prioritized
-from relaax.replay.selectors.queue import Queue
-from relaax.replay.selectors.selector import Selector
-from relaax.replay.selectors.uniform import Uniform
+from relaax.replay.selectors import Prioritized, Queue, Selector, Uniform
 from relaax.replay.storage import BYTES_PER_ROW, Storage
 from relaax.replay.table import PIECES, Table
 from relaax.replay.views import View

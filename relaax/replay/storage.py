@@ -1,13 +1,14 @@
 """Steps as columns, each stored once, in the order in which every environment made them."""
 
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from time import monotonic
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
+from relaax.errors import ConfigurationError
 from relaax.replay.schema import Schema
 
 Array = npt.NDArray[Any]
@@ -34,6 +35,36 @@ PER_ROW = ("flags", "following", "before", "serials", "positions", "numbers", "s
 
 #: Bytes of a row beside its columns: its flags, ``needed``, and seven numbers.
 BYTES_PER_ROW = 1 + 1 + 7 * 8
+
+
+class Empty(Protocol):
+    """Makes room for arrays; ``numpy.empty`` is one."""
+
+    def __call__(self, shape: tuple[int, ...], dtype: np.dtype[Any], /) -> Array:
+        """Return an array of any content."""
+
+
+def gather(column: Array, rows: IntArray, empty: Empty = np.empty) -> Array:
+    """Return ``column[rows]``, [*rows.shape, ...], in memory of ``empty``; ``rows`` must exist."""
+    out = empty((*rows.shape, *column.shape[1:]), column.dtype)
+    # Other modes look at all rows first, and write to a copy.
+    return np.take(column, rows, axis=0, out=out, mode="clip")
+
+
+def joined_arrays(parts: Sequence[Array], axis: int, empty: Empty = np.empty) -> Array:
+    """Return arrays, of one shape but for ``axis``, joined in memory from ``empty``.
+
+    ConfigurationError for arrays of several types: bytes and floats have other meanings.
+    """
+    types = sorted({part.dtype.name for part in parts})
+    if len(types) > 1:
+        raise ConfigurationError(
+            f"replay servers hold arrays {list(parts[0].shape[1:])} of {' and of '.join(types)}: "
+            "let all environments of a training send one type, and begin with empty replays"
+        )
+    shape = list(parts[0].shape)
+    shape[axis] = sum(part.shape[axis] for part in parts)
+    return np.concatenate(parts, axis, out=empty(tuple(shape), parts[0].dtype))
 
 
 class Snapshot:

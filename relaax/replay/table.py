@@ -9,14 +9,11 @@ import numpy as np
 import numpy.typing as npt
 
 from relaax.replay.array_bytes import below, named
-from relaax.replay.gather import Empty, joined_arrays
 from relaax.replay.learnt import LearntSteps
 from relaax.replay.limiter import Limiter
 from relaax.replay.removers import Remover, RemoverName
-from relaax.replay.selectors.prioritized import Prioritized
-from relaax.replay.selectors.queue import Queue
-from relaax.replay.selectors.selector import Drawn, FloatArray, IntArray, Selector
-from relaax.replay.storage import ENDS, NONE, START, Flags, Storage
+from relaax.replay.selectors import Drawn, FloatArray, IntArray, Prioritized, Queue, Selector
+from relaax.replay.storage import ENDS, NONE, START, Empty, Flags, Storage, joined_arrays
 from relaax.replay.views import View
 
 #: Of a table with ``max_items``, a part of so many is inserted at once.

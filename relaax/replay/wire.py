@@ -13,7 +13,7 @@ from relaax.replay import replay_pb2
 from relaax.replay.array_bytes import Place, array_at, packed, read, written
 from relaax.replay.replay import ReplayState
 from relaax.replay.schema import Column, Schema
-from relaax.replay.selectors.selector import FloatArray, IntArray
+from relaax.replay.selectors import FloatArray, IntArray
 from relaax.replay.storage import Flags
 from relaax.replay.table import Sample, TableState
 

@@ -34,7 +34,7 @@ from relaax.replay.limiter import Limiter
 from relaax.replay.process.replay_contents import Contents
 from relaax.replay.replay import NotReady, Replay
 from relaax.replay.schema import Column, Schema
-from relaax.replay.selectors.prioritized import Prioritized
+from relaax.replay.selectors import Prioritized
 from relaax.replay.specs import ReplaySpec
 from relaax.replay.storage import Storage
 from relaax.replay.table import Table

@@ -23,11 +23,10 @@ from relaax.compat.memoire.entry import (
     schema_of,
 )
 from relaax.compat.memoire.settings import MemorySettings
-from relaax.compat.memoire.table import ErrorTable
+from relaax.compat.memoire.table import ErrorTable, SlotStorage
 from relaax.errors import ConfigurationError
 from relaax.replay.client.stub import ReplayAway
 from relaax.replay.replay import NotReady, Replay
-from relaax.replay.slot_storage import SlotStorage
 from relaax.replay.table import Sample
 from relaax.replay.writers import NoFreeSlot, Slot, Writers
 

@@ -43,7 +43,7 @@ def extras_in(columns: Mapping[str, Array]) -> dict[str, Array]:
 
 
 def rollouts_in(columns: Mapping[str, Array]) -> RolloutBatch:
-    """Return what a view of ``relaax.replay.rollouts.Rollouts`` has read, as rollouts.
+    """Return what a view of ``relaax.replay.views.Rollouts`` has read, as rollouts.
 
     Rows of a burn-in are rows that are not valid. ``versions`` are those of the oldest action of
     each rollout; of one without an action, the largest number that there is. Where versions are not

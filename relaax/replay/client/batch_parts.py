@@ -9,7 +9,7 @@ from typing import Generic, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from relaax.replay.selectors.selector import IntArray
+from relaax.replay.selectors import IntArray
 from relaax.replay.table import Sample
 
 Batch = TypeVar("Batch")

@@ -8,7 +8,7 @@ import numpy as np
 from relaax.replay.client.batch_parts import Unfinished
 from relaax.replay.client.sampler import ShardedSampler
 from relaax.replay.mixed import mixed, parts_of
-from relaax.replay.selectors.selector import FloatArray, IntArray
+from relaax.replay.selectors import FloatArray, IntArray
 from relaax.replay.specs import MixedSpec, ReplaySpec, TableSpec
 from relaax.replay.table import Sample
 from relaax.telemetry.metrics import Metrics

@@ -13,7 +13,7 @@ from relaax.replay.client.batch_parts import EPOCHS, Owner, Unfinished, divided,
 from relaax.replay.client.shard import Shard
 from relaax.replay.client.stub import ReplayStub
 from relaax.replay.replay import NotReady
-from relaax.replay.selectors.selector import FloatArray, IntArray
+from relaax.replay.selectors import FloatArray, IntArray
 from relaax.replay.specs import ReplaySpec, TableSpec
 from relaax.replay.table import Sample, joined, require_priorities
 from relaax.telemetry.metrics import Metrics

@@ -11,7 +11,7 @@ import numpy as np
 from relaax.net.payloads import WithPayload
 from relaax.replay import replay_pb2
 from relaax.replay.replay import NotReady
-from relaax.replay.segments.segment import IS_POSSIBLE, Bytes, Segment, room_for
+from relaax.replay.segments import IS_POSSIBLE, Bytes, Segment, room_for
 from relaax.replay.table import Sample
 from relaax.replay.wire import sample_in, sample_of
 

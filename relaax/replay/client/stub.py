@@ -13,7 +13,7 @@ from relaax.replay import replay_pb2
 from relaax.replay.client.shared_samples import SharedSamples
 from relaax.replay.replay import NotReady, ReplayState
 from relaax.replay.schema import Schema
-from relaax.replay.selectors.selector import FloatArray, IntArray
+from relaax.replay.selectors import FloatArray, IntArray
 from relaax.replay.storage import Flags
 from relaax.replay.table import Sample
 from relaax.replay.wire import (

@@ -32,8 +32,8 @@ from relaax.processes.stop_signal import StopSignal
 from relaax.replay.process.replay_contents import Contents, restored_contents
 from relaax.replay.process.replay_memory import replay_in_memory
 from relaax.replay.process.replay_metrics import ReplayMetrics, replay_figures
-from relaax.replay.process.replay_port import LINGER_S, ReplayPort
 from relaax.replay.replay import Replay
+from relaax.replay.service import LINGER_S, ReplayPort
 from relaax.replay.specs import ReplaySpec
 from relaax.telemetry.kept_counts import CountsRow, KeptCounts
 from relaax.telemetry.live_lines import LiveLineWriter

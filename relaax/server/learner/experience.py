@@ -15,8 +15,8 @@ from relaax.replay.client.mixed_sampler import MixedSampler
 from relaax.replay.client.sampler import ShardedSampler
 from relaax.replay.process.replay_contents import Contents
 from relaax.replay.process.replay_metrics import ReplayMetrics
-from relaax.replay.process.replay_port import LINGER_S, ReplayPort
 from relaax.replay.replay import Replay
+from relaax.replay.service import LINGER_S, ReplayPort
 from relaax.replay.specs import MixedSpec, ReplaySpec
 from relaax.replay.table import Sample
 from relaax.server.learner.loop import SampleSource

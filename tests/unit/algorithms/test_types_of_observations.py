@@ -12,8 +12,8 @@ from relaax.algorithm_base import InvalidState, NullMetrics, NullSaver
 from relaax.configuration.algorithm_loader import load_algorithm
 from relaax.errors import ConfigurationError
 from relaax.observations import mapped
-from relaax.replay.gather import joined_arrays
 from relaax.replay.step_batch import StepBatch
+from relaax.replay.storage import joined_arrays
 from relaax.steps import START, Steps
 
 IMAGE, TABLE = (20, 20, 1), (5, 5)

@@ -6,9 +6,9 @@ import pytest
 from relaax.learning.rollouts import Columns, RolloutBatch, RolloutStore
 from relaax.learning.steps import StepRecorder, rollouts_in, schema_of
 from relaax.replay.limiter import Limiter
-from relaax.replay.rollouts import Rollouts
 from relaax.replay.schema import Column
 from relaax.replay.specs import ReplaySpec, TableSpec
+from relaax.replay.views import Rollouts
 
 LENGTH, SLOTS = 4, np.array([0, 1, 2])
 

@@ -4,8 +4,8 @@ import numpy as np
 from replay_cases import SCHEMA, steps
 
 from relaax.replay.learnt import LONG_S, LearntSteps
-from relaax.replay.rollouts import Rollouts
 from relaax.replay.specs import ReplaySpec, TableSpec
+from relaax.replay.views import Rollouts
 
 LABELS = {0: "environment 0 of process 7 of a", 1: "environment 3 of process 8 of b"}
 

@@ -11,9 +11,7 @@ from replay_cases import SCHEMA, steps
 from relaax.replay.limiter import Limiter
 from relaax.replay.replay import NotReady, Replay
 from relaax.replay.schema import Column, Schema
-from relaax.replay.selectors.prioritized import Prioritized
-from relaax.replay.selectors.queue import Queue
-from relaax.replay.selectors.uniform import Uniform
+from relaax.replay.selectors import Prioritized, Queue, Uniform
 from relaax.replay.specs import ReplaySpec, TableSpec
 from relaax.replay.storage import FINAL, GAP, NONE, START, Storage
 from relaax.replay.table import Table

@@ -5,10 +5,10 @@ import pytest
 from replay_cases import SCHEMA, filled, row_of, steps
 
 from relaax.replay.limiter import Limiter
-from relaax.replay.rollouts import Rollouts
-from relaax.replay.selectors.queue import Queue
+from relaax.replay.selectors import Queue
 from relaax.replay.storage import FINAL, TERMINATED, Storage
 from relaax.replay.table import Table
+from relaax.replay.views import Rollouts
 
 
 class Written:

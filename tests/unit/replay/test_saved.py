@@ -8,10 +8,9 @@ from replay_cases import SCHEMA, steps
 
 from relaax.errors import ConfigurationError, DamagedCheckpoint
 from relaax.replay.replay import NotReady
-from relaax.replay.rollouts import Rollouts
 from relaax.replay.specs import MixedSpec, ReplaySpec, TableSpec
 from relaax.replay.storage import FINAL, NONE
-from relaax.replay.views import Transitions, Windows
+from relaax.replay.views import Rollouts, Transitions, Windows
 
 CAPACITY = 256
 

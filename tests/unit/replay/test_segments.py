@@ -13,14 +13,12 @@ import pytest
 from processes import wait_for
 from replay_programs import draw_images, image_replay, serve_images
 
-from relaax.replay import replay_pb2
+from relaax.replay import replay_pb2, segments
 from relaax.replay.client import shared_samples
 from relaax.replay.client.shared_samples import SharedSamples
 from relaax.replay.client.stub import ReplayAway, ReplayStub
 from relaax.replay.replay import NotReady
-from relaax.replay.segments import mapped_segments
-from relaax.replay.segments.mapped_segments import MappedSegments
-from relaax.replay.segments.segment import FILE_NAME, IS_POSSIBLE, TOKEN_BYTES, Segment
+from relaax.replay.segments import FILE_NAME, IS_POSSIBLE, TOKEN_BYTES, MappedSegments, Segment
 from relaax.replay.service import ReplayServicer, method_handlers
 from relaax.replay.wire import ITEMS, SERVICE_NAME
 
@@ -234,9 +232,9 @@ def test_nothing_is_put_into_dev_shm(request):
 
 def with_room(name):
     """What a server finds of a segment."""
-    segments = MappedSegments()
-    room = segments.room(name)
-    segments.close()
+    mapped = MappedSegments()
+    room = mapped.room(name)
+    mapped.close()
     return room
 
 
@@ -281,7 +279,7 @@ def test_memory_that_could_shrink_is_not_used(segment):
 
 
 def test_no_more_segments_are_mapped_than_a_server_allows(segment, monkeypatch):
-    monkeypatch.setattr(mapped_segments, "MOST_SEGMENTS", 0)
+    monkeypatch.setattr(segments, "MOST_SEGMENTS", 0)
     assert with_room(segment.name) is None
 
 
@@ -322,7 +320,7 @@ def test_memory_is_kept_while_there_are_not_enough_items(client):
 
 
 def test_a_server_forgets_the_memory_of_a_client_that_was_killed(monkeypatch):
-    monkeypatch.setattr(mapped_segments, "CHECK_S", 0.05)
+    monkeypatch.setattr(segments, "CHECK_S", 0.05)
     server = grpc.server(futures.ThreadPoolExecutor(4))
     server.add_generic_rpc_handlers((method_handlers(ReplayServicer(image_replay())),))
     port = server.add_insecure_port("127.0.0.1:0")

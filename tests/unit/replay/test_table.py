@@ -6,9 +6,7 @@ from replay_cases import SCHEMA, row_of, steps
 from scipy.stats import chisquare
 
 from relaax.replay.limiter import Limiter
-from relaax.replay.selectors.prioritized import Prioritized
-from relaax.replay.selectors.queue import Queue
-from relaax.replay.selectors.uniform import Uniform
+from relaax.replay.selectors import Prioritized, Queue, Uniform
 from relaax.replay.storage import FINAL, START, TERMINATED, Storage
 from relaax.replay.table import Table
 from relaax.replay.views import Episodes, Transitions, Windows

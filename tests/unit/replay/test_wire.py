@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from relaax.replay.segments.mapped_segments import placed_message
-from relaax.replay.segments.segment import TOKEN_BYTES, NoRoom, Room
+from relaax.replay.segments import TOKEN_BYTES, NoRoom, Room, placed_message
 from relaax.replay.table import Sample
 from relaax.replay.wire import ITEMS, items_message, sample_in, sample_of
 

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
+from relaax.compat.memoire.table import SlotStorage
 from relaax.replay.schema import Column, Schema
-from relaax.replay.slot_storage import SlotStorage
 
 SCHEMA = Schema({"number": Column(np.dtype(np.int64))})
 

@@ -1,0 +1,288 @@
+"""The choice of a table's items for a draw."""
+
+import math
+from abc import ABC, abstractmethod
+from collections import deque
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from relaax.replay.priority_tree import PriorityTree
+
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int64]
+
+ABSENT = -1
+
+#: A queue is cleared of removed items when they are so many, and more than the others.
+MOST_REMOVED = 1024
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """Items that were drawn: their rows int64 [N], and how probable each was, float64 [N]."""
+
+    rows: IntArray
+    probabilities: FloatArray
+
+
+class Selector(ABC):
+    """Knows a table's items by their rows, and draws of them, with replacement unless it says so.
+
+    Items are equally probable, and of equal weight, unless it says so.
+    """
+
+    @abstractmethod
+    def __len__(self) -> int:
+        """Return how many items there are."""
+
+    @property
+    def least_probability(self) -> float:
+        """How probable the item is that is drawn most seldom; the weight must be above 0."""
+        return 1.0 / len(self)
+
+    @property
+    def weight(self) -> float:
+        """The weight of this table among several: the sum of the items' own weights."""
+        return float(len(self))
+
+    @property
+    def most(self) -> float:
+        """How many items can be drawn at once; infinite where they are drawn with replacement."""
+        return math.inf
+
+    @abstractmethod
+    def add(self, rows: IntArray) -> None:
+        """Take up ``rows`` int64 [N], which are not known yet, in this order."""
+
+    @abstractmethod
+    def remove(self, rows: IntArray) -> None:
+        """Forget ``rows`` int64 [N]; unknown ones are ignored."""
+
+    @abstractmethod
+    def draw(self, count: int) -> Drawn:
+        """Draw ``count`` items; there must be as many, where they are drawn once.
+
+        The weight must be above 0.
+        """
+
+    @abstractmethod
+    def contents(self) -> dict[str, npt.NDArray[Any]]:
+        """Return the state that another selector of this kind needs to go on, by name."""
+
+    def restore(self, contents: Mapping[str, npt.NDArray[Any]]) -> None:
+        """Go on from the state of ``contents``; there must be no item yet."""
+        self.add(contents["rows"])
+
+
+class DenseRows:
+    """A set of rows below ``capacity``, in places from 0 on without gaps.
+
+    A row that is removed gives its place to the last one, so that any row is found, and removed, in
+    the same time however many there are.
+    """
+
+    def __init__(self, capacity: int) -> None:
+        self._rows = np.empty(capacity, np.int64)
+        self._places = np.full(capacity, ABSENT, np.int64)
+        self._count = 0
+
+    def __len__(self) -> int:
+        """Return how many rows there are."""
+        return self._count
+
+    @property
+    def rows(self) -> IntArray:
+        """All rows, int64 [N], as a view."""
+        return self._rows[: self._count]
+
+    def add(self, rows: IntArray) -> None:
+        """Take up ``rows`` int64 [N], which are not in the set."""
+        places = np.arange(self._count, self._count + len(rows))
+        self._rows[places] = rows
+        self._places[rows] = places
+        self._count += len(rows)
+
+    def present(self, rows: IntArray) -> IntArray:
+        """Return the ``rows`` that are in the set."""
+        known: IntArray = rows[self._places[rows] != ABSENT]
+        return known
+
+    def remove(self, rows: IntArray) -> None:
+        """Take ``rows`` out, all of which are in the set, each named once."""
+        places = self._places[rows]
+        self._places[rows] = ABSENT
+        kept = self._count - len(rows)
+        tail = self._rows[kept : self._count]
+        moved = tail[self._places[tail] != ABSENT]
+        holes = places[places < kept]
+        self._rows[holes] = moved
+        self._places[moved] = holes
+        self._count = kept
+
+
+class Uniform(Selector):
+    """Draws with replacement, each item as probable as every other."""
+
+    def __init__(self, capacity: int, generator: np.random.Generator) -> None:
+        self._rows = DenseRows(capacity)
+        self._generator = generator
+
+    def __len__(self) -> int:
+        """See Selector."""
+        return len(self._rows)
+
+    def add(self, rows: IntArray) -> None:
+        """See Selector."""
+        self._rows.add(rows)
+
+    def remove(self, rows: IntArray) -> None:
+        """See Selector."""
+        self._rows.remove(self._rows.present(rows))
+
+    def draw(self, count: int) -> Drawn:
+        """See Selector."""
+        places = self._generator.integers(len(self._rows), size=count)
+        return Drawn(self._rows.rows[places], np.full(count, 1.0 / len(self._rows)))
+
+    def contents(self) -> dict[str, npt.NDArray[Any]]:
+        """See Selector."""
+        return {"rows": self._rows.rows.copy()}
+
+
+class Prioritized(Selector):
+    """Draws with replacement, with P(i) = p_i**alpha / sum of p**alpha (Schaul et al. 2016, (1)).
+
+    A new item has the largest priority that there has ever been, 1 at first, so that it is drawn
+    soon. An item of priority 0 is never drawn.
+    """
+
+    def __init__(self, capacity: int, alpha: float, generator: np.random.Generator) -> None:
+        #: The power of a priority that an item is drawn in proportion to.
+        self.alpha = alpha
+        self._tree = PriorityTree(capacity)
+        self._is_item = np.zeros(capacity, np.bool_)
+        self._count = 0
+        self._largest = 1.0
+        self._generator = generator
+
+    def __len__(self) -> int:
+        """See Selector."""
+        return self._count
+
+    @property
+    def weight(self) -> float:
+        """See Selector."""
+        return self._tree.total
+
+    def add(self, rows: IntArray) -> None:
+        """See Selector."""
+        self._is_item[rows] = True
+        self._count += len(rows)
+        self._tree.set(rows, np.full(len(rows), self._largest**self.alpha))
+
+    def remove(self, rows: IntArray) -> None:
+        """See Selector."""
+        known = rows[self._is_item[rows]]
+        self._is_item[known] = False
+        self._count -= len(known)
+        self._tree.set(known, np.zeros(len(known)))
+
+    def draw(self, count: int) -> Drawn:
+        """See Selector: one item from each of ``count`` equal parts of the sum (appendix B.2.1)."""
+        total = self._tree.total
+        parts = (np.arange(count) + self._generator.random(count)) * (total / count)
+        rows = self._tree.find(parts)
+        return Drawn(rows, self._tree.priorities(rows) / total)
+
+    @property
+    def least_probability(self) -> float:
+        """The largest weight: of the item that is drawn most seldom."""
+        return self._tree.least / self._tree.total
+
+    def update(self, rows: IntArray, priorities: FloatArray) -> int:
+        """Give items other priorities [N] of at least 0; return how many of them were unknown."""
+        known = self._is_item[rows]
+        rows, priorities = rows[known], priorities[known]
+        if len(rows):
+            self._largest = max(self._largest, float(priorities.max()))
+            self._tree.set(rows, priorities**self.alpha)
+        return int(np.count_nonzero(~known))
+
+    def contents(self) -> dict[str, npt.NDArray[Any]]:
+        """See Selector."""
+        return {
+            "rows": (rows := np.flatnonzero(self._is_item)),
+            "priorities": self._tree.priorities(rows),
+            "largest": np.array([self._largest]),
+        }
+
+    def restore(self, contents: Mapping[str, npt.NDArray[Any]]) -> None:
+        """See Selector."""
+        super().restore(contents)
+        self._tree.set(contents["rows"], contents["priorities"])
+        self._largest = float(contents["largest"][0])
+
+
+class Queue(Selector):
+    """Hands out each item once: the oldest first, or the newest."""
+
+    def __init__(self, capacity: int, *, is_newest_first: bool = False) -> None:
+        self._queue: deque[tuple[int, int]] = deque()
+        #: int64 [capacity]: the number of the row's entry in the queue; 0 if it is no item.
+        self._tickets = np.zeros(capacity, np.int64)
+        self._last_ticket = 0
+        self._count = 0
+        self._is_newest_first = is_newest_first
+
+    def __len__(self) -> int:
+        """See Selector."""
+        return self._count
+
+    @property
+    def least_probability(self) -> float:
+        """See Selector: each is drawn for certain."""
+        return 1.0
+
+    @property
+    def most(self) -> float:
+        """See Selector."""
+        return float(self._count)
+
+    def add(self, rows: IntArray) -> None:
+        """See Selector."""
+        tickets = np.arange(self._last_ticket + 1, self._last_ticket + 1 + len(rows))
+        self._last_ticket += len(rows)
+        self._tickets[rows] = tickets
+        self._queue.extend(zip(tickets.tolist(), rows.tolist(), strict=True))
+        self._count += len(rows)
+
+    def remove(self, rows: IntArray) -> None:
+        """See Selector."""
+        self._count -= int(np.count_nonzero(self._tickets[rows]))
+        self._tickets[rows] = 0
+        if len(self._queue) - self._count > max(self._count, MOST_REMOVED):
+            self._queue = deque(entry for entry in self._queue if self._is_valid(entry))
+
+    def draw(self, count: int) -> Drawn:
+        """See Selector; there must be ``count`` items."""
+        rows = np.array([self._next() for _ in range(count)], np.int64)
+        self.remove(rows)
+        return Drawn(rows, np.ones(count))
+
+    def contents(self) -> dict[str, npt.NDArray[Any]]:
+        """See Selector."""
+        return {"rows": np.array([row for _, row in filter(self._is_valid, self._queue)], np.int64)}
+
+    def _next(self) -> int:
+        while True:
+            entry = self._queue.pop() if self._is_newest_first else self._queue.popleft()
+            if self._is_valid(entry):
+                return entry[1]
+
+    def _is_valid(self, entry: tuple[int, int]) -> bool:
+        ticket, row = entry
+        return bool(self._tickets[row] == ticket)
