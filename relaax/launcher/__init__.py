@@ -3,7 +3,6 @@
 ``main``              the command
 ``described``         the processes of a Procfile, and the addresses that each is told
 ``shell_words``       the words of a line's shell command
-``start_folder``      whether a Procfile is started where its files are
 ``serial``            the parts of a Procfile that run in one process
 ``check``             mistakes and doubts before anything is started
 ``new_application``   the command ``relaax-new``, and folders to start from

@@ -1,18 +1,22 @@
 """What is wrong, or doubtful, in the configuration of a training, before anything is started."""
 
+import os
 import re
-from collections.abc import Iterator, Sequence
+import shlex
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from relaax.algorithm_base import ConfigBase
 from relaax.configuration import AlgorithmSection
+from relaax.configuration.access_file import FILES
 from relaax.configuration.algorithm_loader import Algorithm, load_algorithm, make_config
 from relaax.configuration.announced_spaces import DOUBTFUL
 from relaax.configuration.commands import LEARNER, PARAMETER_SERVER, REPLAY_SERVER, RLX_SERVER
 from relaax.errors import ConfigurationError
 from relaax.launcher.described import HERE, Described
 from relaax.launcher.process_log import BEGINS
+from relaax.launcher.shell_words import python_program
 from relaax.replay.process.replay_memory import memory_of_replay
 from relaax.telemetry.log_file import OLDER_FILES
 
@@ -38,6 +42,13 @@ _NO_LEARNER = (
 )
 
 
+#: Such a line chooses its folder itself.
+_GOES_ELSEWHERE = re.compile(r"\bcd\b")
+
+#: Options of servers whose values are files that are read. Others are written, or may be missing.
+_READ = ("--config", "--aws-keys", *FILES)
+
+
 @dataclass(frozen=True)
 class Findings:
     """Sentences: what keeps the training from starting, or from learning; and what may be meant.
@@ -48,6 +59,25 @@ class Findings:
     mistakes: list[str] = field(default_factory=list)
     doubts: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+
+
+def require_start_folder(procfile: Path, processes: Iterable[Described]) -> None:
+    """Raise ConfigurationError for a file that is missing here, and is there for the Procfile.
+
+    That is below the folder of the Procfile, or below the one around it: from there its lines are
+    to be started. What is missing there, too, is left to the program that needs it.
+    """
+    here = Path.cwd()
+    places = [place for place in procfile.resolve().parents[:2] if place != here]
+    for process in processes:
+        for name in _files(process):
+            place = next((each for each in places if os.path.isfile(each / name)), None)
+            if place is not None and not os.path.exists(name):
+                raise ConfigurationError(
+                    f"{procfile} names {name}, which is not below this folder, but below {place}: "
+                    f"start it there, after 'cd {shlex.quote(str(place))}'. For an environment of "
+                    "your own, 'relaax-new NAME' makes a folder with a Procfile"
+                )
 
 
 def check(processes: Sequence[Described], *, on_one_machine: bool = True) -> Findings:
@@ -214,3 +244,18 @@ def _told(line: Described, has_learner: bool) -> Iterator[tuple[str, str]]:
 def _named(ports: set[int]) -> str:
     word = "port" if len(ports) == 1 else "ports"
     return f"{word} {', '.join(map(str, sorted(ports)))}"
+
+
+def _files(process: Described) -> Iterator[str]:
+    """Yield the relative paths that a command reads, and without which it cannot start."""
+    command = process.command
+    if command is None or _GOES_ELSEWHERE.search(command.text):
+        return
+    words = command.started()
+    script = python_program(words)
+    named = [value for option in _READ for value in command.values(option)]
+    if words and "/" in words[0]:  # a name without a folder is looked up elsewhere
+        named.insert(0, words[0])
+    if script is not None and script.file is not None:
+        named.insert(0, str(script.file))
+    yield from (name for name in named if not os.path.isabs(name))

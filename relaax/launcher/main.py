@@ -35,7 +35,7 @@ from relaax.configuration import run_command
 from relaax.configuration.announced_spaces import DOUBTFUL
 from relaax.configuration.exit_status import USAGE
 from relaax.errors import ConfigurationError
-from relaax.launcher.check import Findings, check, doubts_in
+from relaax.launcher.check import Findings, check, doubts_in, require_start_folder
 from relaax.launcher.described import Described, Needs, Placement, copied, described, read_procfile
 from relaax.launcher.engines.local import LocalEngine
 from relaax.launcher.engines.ray_cluster import on_ray
@@ -46,7 +46,6 @@ from relaax.launcher.ports import require_free_ports, rlx_ports
 from relaax.launcher.process_log import ProcessLog, incarnation, log_beside_checkpoints
 from relaax.launcher.runner import Engine, Runner
 from relaax.launcher.serial import one_process
-from relaax.launcher.start_folder import require_start_folder
 from relaax.processes.run_variables import INCARNATION, RUN
 from relaax.processes.whole_numbers import positive
 from relaax.telemetry.live_lines import ASKED_BY

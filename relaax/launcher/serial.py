@@ -7,9 +7,9 @@ from pathlib import Path
 
 from relaax.configuration.commands import ACTOR, PARAMETER_SERVER, REPLAY_SERVER, RLX_SERVER
 from relaax.errors import ConfigurationError
+from relaax.launcher.check import require_start_folder
 from relaax.launcher.described import TO_RLX_SERVER, Described, described, read_procfile
 from relaax.launcher.shell_words import ShellCommand, python_program
-from relaax.launcher.start_folder import require_start_folder
 from relaax.server.serial.processes import Processes, Program
 
 _NOT_ONE_PROCESS = {

@@ -5,5 +5,4 @@
 ``slurm``           a Slurm allocation
 ``hosted``          a process beside the launcher, or beside an actor of Ray
 ``hosted_program``  the program that runs its command
-``node_program``    a program that describes a node of Slurm
 """

@@ -4,6 +4,7 @@ import json
 import os
 import shlex
 import signal
+import socket
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
@@ -13,12 +14,16 @@ from relaax.address import Address
 from relaax.errors import ConfigurationError
 from relaax.launcher import runner
 from relaax.launcher.described import Described, Placement, told
-from relaax.launcher.engines import hosted_program, node_program
+from relaax.launcher.engines import hosted_program
+from relaax.launcher.engines.hosted import free_port
 from relaax.launcher.engines.hosted_program import Run, stopped_by
 from relaax.launcher.engines.local import LocalEngine
 
 #: How long the nodes may take to say where they are.
 _DEADLINE_S = 120.0
+
+#: Any port: nothing is sent there.
+_PORT = 9
 
 #: Sends SIGTERM to a job step: srun kills all of the step when it gets a signal itself. It fails
 #: where there is none, since it is being started; scancel may complain of one that got the signal.
@@ -123,7 +128,7 @@ def _step(node: Node, process: Described) -> list[str]:
 def _nodes(ports: Sequence[int]) -> list[Node]:
     """Ask all nodes of the allocation who they are."""
     count = os.environ["SLURM_JOB_NUM_NODES"]
-    program = [sys.executable, "-m", node_program.__name__, *map(str, ports)]
+    program = [sys.executable, "-m", "relaax.launcher.engines.slurm", *map(str, ports)]
     command = ["srun", "--overlap", f"--nodes={count}", "--ntasks-per-node=1", *program]
     try:
         done = subprocess.run(  # noqa: S603  # Slurm's own
@@ -137,3 +142,37 @@ def _nodes(ports: Sequence[int]) -> list[Node]:
         raise ConfigurationError(f"--on slurm: the nodes do not answer: {error}") from error
     found = [Node(**json.loads(line)) for line in done.stdout.splitlines() if line.startswith("{")]
     return sorted(found, key=lambda node: node.name)
+
+
+def main() -> int:
+    """Print, as a line of JSON, the node that this runs on.
+
+        srun python -m relaax.launcher.engines.slurm [PORT ...]
+
+    That is Slurm's name for it, the address at which the others find it, how many cores the job has
+    there, and a free port for each of those that are asked for.
+    """
+    address = _address(os.environ["SLURM_LAUNCH_NODE_IPADDR"])
+    ports: list[int] = []
+    for written in map(int, sys.argv[1:]):
+        ports.append(free_port(address, written, ports))
+    node = {
+        "name": os.environ["SLURMD_NODENAME"],
+        "address": address,
+        "cpus": int(os.environ.get("SLURM_CPUS_ON_NODE", "1")),
+        "ports": ports,
+    }
+    print(json.dumps(node), flush=True)
+    return 0
+
+
+def _address(launcher: str) -> str:
+    """Return this machine's own address on the way to the launcher's."""
+    family = socket.AF_INET6 if ":" in launcher else socket.AF_INET
+    with socket.socket(family, socket.SOCK_DGRAM) as probe:
+        probe.connect((launcher, _PORT))
+        return str(probe.getsockname()[0])
+
+
+if __name__ == "__main__":
+    sys.exit(main())

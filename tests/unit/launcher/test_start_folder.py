@@ -3,8 +3,8 @@
 import pytest
 
 from relaax.errors import ConfigurationError
+from relaax.launcher.check import require_start_folder
 from relaax.launcher.described import described
-from relaax.launcher.start_folder import require_start_folder
 
 
 @pytest.fixture(name="checkout")
