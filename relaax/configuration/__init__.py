@@ -5,7 +5,7 @@
 ``options``             declares all others, and puts those of each command together
 ``commands``            says which commands there are, with their options
 ``command_line``        builds the command-line parsers from the options
-``yaml_reader``         reads the YAML file
+``yaml_reader``         reads YAML files, within limits
 ``access_file``         reads the section ``access`` from a file of its own
 ``mistakes``            explains values that are refused
 ``merging``             combines flags, YAML file and defaults, and knows each value's source
@@ -17,7 +17,6 @@
 ``first_look``          doubtful values in the first steps of environments
 ``space_check``         checks the spaces that the algorithm gives
 ``access``              begins a server, and guards a process as its options say
-``yaml_limits``         YAML that does not grow when it is read
 """
 
 from relaax.configuration.commands import PARAMETER_SERVER

@@ -4,6 +4,7 @@ import logging
 import os
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any, Generic, TypeAlias
 
@@ -28,7 +29,6 @@ from relaax.configuration.merging import (
     listed,
     listed_settings,
     merge,
-    split_setting,
     with_settings,
 )
 from relaax.configuration.mistakes import as_written
@@ -92,21 +92,16 @@ class Configuration(Generic[Options]):
     algorithm: AlgorithmSection
     #: By key of an option: where its value stands.
     sources: Mapping[str, str] = field(default_factory=dict, compare=False)
-
-
-@dataclass(frozen=True)
-class ParameterServerConfiguration(Configuration[ParameterServerOptions]):
-    """The whole configuration of a parameter server."""
-
     #: The YAML's section of the RLX server as it is written, for the record.
-    rlx_server: Any = None
+    rlx_server: Any = field(default=None, compare=False)
 
     @property
     def run_name(self) -> str:
         """The name of the run in TensorBoard: ``--run-name``, or that of the YAML file."""
-        return self.options.run_name or self.algorithm.source.stem
+        return getattr(self.options, "run_name", None) or self.algorithm.source.stem
 
 
+ParameterServerConfiguration: TypeAlias = Configuration[ParameterServerOptions]
 RlxServerConfiguration: TypeAlias = Configuration[RlxServerOptions]
 LearnerConfiguration: TypeAlias = Configuration[LearnerOptions]
 ReplayServerConfiguration: TypeAlias = Configuration[ReplayServerOptions]
@@ -114,42 +109,8 @@ ActorConfiguration: TypeAlias = Configuration[ActorOptions]
 ExportConfiguration: TypeAlias = Configuration[ExportOptions]
 
 
-def load_parameter_server(arguments: Sequence[str]) -> ParameterServerConfiguration:
-    """Return a parameter server's configuration; ConfigurationError for a mistake in it."""
-    found, content = _load(PARAMETER_SERVER, arguments)
-    rlx_server = content.get(RLX_SERVER.name)
-    return ParameterServerConfiguration(found.options, found.algorithm, found.sources, rlx_server)
-
-
-def load_rlx_server(arguments: Sequence[str]) -> RlxServerConfiguration:
-    """Return an RLX server's configuration; ConfigurationError for a mistake in it."""
-    return _load(RLX_SERVER, arguments)[0]
-
-
-def load_learner(arguments: Sequence[str]) -> LearnerConfiguration:
-    """Return a learner's configuration; ConfigurationError for a mistake in it."""
-    return _load(LEARNER, arguments)[0]
-
-
-def load_replay_server(arguments: Sequence[str]) -> ReplayServerConfiguration:
-    """Return a replay server's configuration; ConfigurationError for a mistake in it."""
-    return _load(REPLAY_SERVER, arguments)[0]
-
-
-def load_actor(arguments: Sequence[str]) -> ActorConfiguration:
-    """Return the configuration of actors; ConfigurationError for a mistake in it."""
-    return _load(ACTOR, arguments)[0]
-
-
-def load_export(arguments: Sequence[str]) -> ExportConfiguration:
-    """Return the configuration of an export; ConfigurationError for a mistake in it."""
-    return _load(EXPORT, arguments)[0]
-
-
-def _load(
-    command: Command[Options], arguments: Sequence[str]
-) -> tuple[Configuration[Options], dict[str, Any]]:
-    """Return the configuration, and all that the YAML file holds."""
+def load(command: Command[Options], arguments: Sequence[str]) -> Configuration[Options]:
+    """Return the configuration of a command; ConfigurationError for a mistake in it."""
     flags = _flags(command, arguments)
     path: Path = flags.pop("config")
     settings: list[str] = flags.pop("set", [])
@@ -168,7 +129,15 @@ def _load(
         parameters = listed_settings(algorithm.parameters, algorithm.settings, place)
         print(*listed(options, sources), *parameters, sep="\n")
         raise SystemExit(0)
-    return Configuration(options, algorithm, sources), content
+    return Configuration(options, algorithm, sources, content.get(RLX_SERVER.name))
+
+
+load_parameter_server = partial(load, PARAMETER_SERVER)
+load_rlx_server = partial(load, RLX_SERVER)
+load_learner = partial(load, LEARNER)
+load_replay_server = partial(load, REPLAY_SERVER)
+load_actor = partial(load, ACTOR)
+load_export = partial(load, EXPORT)
 
 
 def _flags(command: Command[Any], arguments: Sequence[str]) -> dict[str, Any]:
@@ -263,13 +232,13 @@ def _algorithm(section: dict[Any, Any], path: Path, settings: Sequence[str]) -> 
             raise ConfigurationError(
                 f"{path}: {ALGORITHM}: a key must be text, is {as_written(key)}"
             )
-    section = with_settings(section, settings)
+    section, keys = with_settings(section, settings)
     parameters = {key: value for key, value in section.items() if key not in ("path", "name")}
     return AlgorithmSection(
         directory=locate_algorithm(section, path),
         parameters=with_file_beside(path, parameters),
         source=path,
-        settings=tuple(sorted({split_setting(setting)[0] for setting in settings})),
+        settings=keys,
     )
 
 

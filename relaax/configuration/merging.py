@@ -55,15 +55,18 @@ def merge(options: type[Options], layers: Sequence[Layer]) -> tuple[Options, dic
     return merged, {key: sources.get(key, DEFAULT) for key in keys}
 
 
-def with_settings(section: Mapping[str, Any], settings: Sequence[str]) -> dict[str, Any]:
-    """Return the algorithm's section with the values of ``--set algorithm.KEY=VALUE``.
+def with_settings(
+    section: Mapping[str, Any], settings: Sequence[str]
+) -> tuple[dict[str, Any], tuple[str, ...]]:
+    """Return the algorithm's section with ``--set algorithm.KEY=VALUE``, and the keys given so.
 
     A dot leads into a section of keys, and a value is written as in YAML. ConfigurationError for a
     setting of another form.
     """
-    merged = dict(section)
+    merged, keys = dict(section), set()
     for setting in settings:
-        path, text = split_setting(setting)
+        path, text = _split(setting)
+        keys.add(path)
         *around, last = path.split(".")
         inner = merged
         for key in around:
@@ -74,10 +77,10 @@ def with_settings(section: Mapping[str, Any], settings: Sequence[str]) -> dict[s
                 )
             inner[key] = inner = dict(found)
         inner[last] = read_value(text, f"--set {setting}")
-    return merged
+    return merged, tuple(sorted(keys))
 
 
-def split_setting(setting: str) -> tuple[str, str]:
+def _split(setting: str) -> tuple[str, str]:
     """Return the key and the value of ``algorithm.KEY=VALUE``, both as they are written."""
     name, separator, text = setting.partition("=")
     section, _, path = name.partition(".")

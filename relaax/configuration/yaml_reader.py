@@ -1,4 +1,8 @@
-"""Reads YAML files, with 1e8 and 7e-4 as numbers."""
+"""Reads YAML files, with 1e8 and 7e-4 as numbers, and none that grows when it is read.
+
+Aliases let a few lines stand for billions of values ("billion laughs"). They cost nothing until
+something walks through them: a check, a copy, or a message that shows a value.
+"""
 
 import re
 from pathlib import Path
@@ -6,8 +10,13 @@ from typing import Any
 
 import yaml
 
-from relaax.configuration.yaml_limits import LimitedLoader, mistake_of
 from relaax.errors import ConfigurationError
+
+#: How deep lists and mappings may lie in each other.
+MAX_LEVELS = 64
+
+#: How many values a file may stand for. The largest configuration here has 200.
+MAX_VALUES = 10_000
 
 #: PyYAML follows YAML 1.1, where 1e8 and 7e-4 are text, because they have no dot. Here a float has
 #: a dot or an exponent. 08 has neither and stays text.
@@ -20,17 +29,57 @@ _FLOAT = re.compile(
 )
 _FLOAT_TAG = "tag:yaml.org,2002:float"
 
+#: What PyYAML says as the second half of a sentence, whose first half is of another line.
+_IN_WHOLE = {
+    "but found another document": (
+        "a second document begins here, with '---', and a file has one: delete this line, or write "
+        "what stands above it below it"
+    ),
+    "second occurrence": "an anchor (&name) of this name stands above already",
+}
 
-class _Loader(LimitedLoader):
-    """A safe loader that reads 1e8 as a float and refuses a key that is written twice."""
+
+class Loader(yaml.SafeLoader):
+    """Reads 1e8 as a float; MarkedYAMLError, with the line, for a key that is written twice.
+
+    So is a file refused that goes beyond the limits.
+    """
 
     yaml_implicit_resolvers = {  # noqa: RUF012 - PyYAML's own table, copied before it is changed
         first: [entry for entry in entries if entry[0] != _FLOAT_TAG]
         for first, entries in yaml.SafeLoader.yaml_implicit_resolvers.items()
     }
 
+    def __init__(self, stream: Any) -> None:
+        super().__init__(stream)
+        self._levels = 0
+        self._values = 0
+        #: By the node of an anchor: how many values it stands for.
+        self._values_of: dict[yaml.Node, int] = {}
+
+    def compose_node(self, parent: yaml.Node | None, index: Any) -> yaml.Node | None:
+        """Return the next node; of an alias, the one that it stands for."""
+        mark: yaml.Mark = self.peek_event().start_mark  # type: ignore[no-untyped-call]
+        is_alias = self.check_event(yaml.AliasEvent)
+        before = self._values
+        self._levels += 1
+        if self._levels > MAX_LEVELS:
+            raise _refusal(f"values lie in each other on more than {MAX_LEVELS} levels", mark)
+        node = super().compose_node(parent, index)
+        self._levels -= 1
+        if node is None:
+            return None
+        if is_alias and node not in self._values_of:
+            raise _refusal("an alias stands for what it is a part of", mark)
+        self._values += self._values_of[node] if is_alias else 1
+        if self._values > MAX_VALUES:
+            raise _refusal(f"the file stands for more than {MAX_VALUES} values", mark)
+        if not is_alias:
+            self._values_of[node] = self._values - before
+        return node
+
     def compose_mapping_node(self, anchor: Any) -> yaml.MappingNode:
-        """Return a mapping, before ``<<`` is merged; ConfigurationError for a repeated key."""
+        """Return a mapping, before ``<<`` is merged."""
         node: yaml.MappingNode = super().compose_mapping_node(anchor)
         seen: set[tuple[str, str]] = set()
         for key_node, _ in node.value:
@@ -38,13 +87,23 @@ class _Loader(LimitedLoader):
                 continue
             key = (key_node.tag, key_node.value)
             if key in seen:
-                line = key_node.start_mark.line + 1
-                raise ConfigurationError(f"line {line}: the key {key_node.value} is written twice")
+                problem = f"the key {key_node.value} is written twice"
+                raise _refusal(problem, key_node.start_mark)
             seen.add(key)
         return node
 
 
-_Loader.add_implicit_resolver(_FLOAT_TAG, _FLOAT, list("-+.0123456789"))
+Loader.add_implicit_resolver(_FLOAT_TAG, _FLOAT, list("-+.0123456789"))
+
+
+def load_yaml(text: str) -> Any:
+    """Return the content of a text; yaml.YAMLError, or ValueError for an impossible date."""
+    return yaml.load(text, Loader)  # noqa: S506 - a subclass of SafeLoader
+
+
+def mistake_of(error: yaml.MarkedYAMLError) -> str:
+    """Return the mistake in a file, in words that stand alone behind the number of a line."""
+    return _IN_WHOLE.get(str(error.problem), str(error.problem))
 
 
 def read_yaml(path: Path) -> dict[str, Any]:
@@ -71,16 +130,14 @@ def read_keys(path: Path, example: str) -> dict[str, Any]:
 
 
 def read_value(text: str, place: str) -> Any:
-    """Return what a text holds in YAML; ConfigurationError begins with its ``place``."""
+    """Return the content of a text; ConfigurationError begins with its ``place``."""
     try:
-        return yaml.load(text, _Loader)  # noqa: S506 - a subclass of SafeLoader
+        return load_yaml(text)
     except yaml.MarkedYAMLError as error:
         line = error.problem_mark.line + 1 if error.problem_mark else 1
         raise ConfigurationError(f"{place}, line {line}: {mistake_of(error)}") from error
-    except (yaml.YAMLError, ValueError) as error:  # ValueError: an impossible date
+    except (yaml.YAMLError, ValueError) as error:
         raise ConfigurationError(f"{place}: {error}") from error
-    except ConfigurationError as error:
-        raise ConfigurationError(f"{place}, {error}") from error
 
 
 def _read(path: Path) -> Any:
@@ -91,3 +148,7 @@ def _read(path: Path) -> Any:
     except UnicodeDecodeError as error:
         raise ConfigurationError(f"{path} is not UTF-8 text: {error.reason}") from error
     return read_value(text, str(path))
+
+
+def _refusal(problem: str, mark: yaml.Mark) -> yaml.MarkedYAMLError:
+    return yaml.composer.ComposerError(None, None, problem, mark)

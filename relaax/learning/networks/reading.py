@@ -15,7 +15,7 @@ import yaml
 from pydantic import TypeAdapter, ValidationError
 from pydantic_core import ErrorDetails
 
-from relaax.configuration.yaml_limits import load_yaml, mistake_of
+from relaax.configuration.yaml_reader import load_yaml, mistake_of
 from relaax.errors import did_you_mean_one_of
 from relaax.learning.networks.description import (
     PREVIOUS_ACTION,

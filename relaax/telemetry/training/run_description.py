@@ -6,7 +6,7 @@ from typing import Any
 
 import yaml
 
-from relaax.configuration.yaml_limits import load_yaml
+from relaax.configuration.yaml_reader import load_yaml
 from relaax.observations import flat_items
 from relaax.telemetry.metrics import EPISODE_REWARD
 from relaax.telemetry.training.event_file import tag, without_torch
