@@ -1,6 +1,5 @@
 """Batches that are made of fixed parts of several tables."""
 
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -10,7 +9,7 @@ import numpy.typing as npt
 
 from relaax.errors import ConfigurationError
 from relaax.replay.selectors import FloatArray, IntArray
-from relaax.replay.storage import Empty, Flags
+from relaax.replay.storage import Empty
 from relaax.replay.table import Sample, Table, TableCounts, TableState, joined
 
 Array = npt.NDArray[Any]
@@ -48,7 +47,7 @@ class Mixed:
     """Draws a part of each batch from each of several tables over one storage.
 
     tables: by name, all with one view. fractions: by the same names; ConfigurationError unless they
-    are positive and their sum is 1. It has no items of its own and limits nothing.
+    are positive and their sum is 1. It has no items of its own, limits nothing, and takes no steps.
     """
 
     def __init__(self, tables: Mapping[str, Table], fractions: Mapping[str, float]) -> None:
@@ -65,8 +64,6 @@ class Mixed:
         #: See Table.
         self.kind = in_words(fractions)
         self._drawn = 0
-        #: See Table: the tables count.
-        self.learnt = None
 
     def __len__(self) -> int:
         """Return how many items all tables have together."""
@@ -76,10 +73,6 @@ class Mixed:
     def counts(self) -> TableCounts:
         """The drawn items; the tables count everything else."""
         return TableCounts(drawn=self._drawn)
-
-    def keeps_out(self, slot: int, flags: Flags) -> str:
-        """See Table: the tables decide."""
-        return ""
 
     def holds_back(self, count: int, charge: int | None = None) -> str:
         """Return why a table may not be drawn its part from; "" if each may."""
@@ -98,21 +91,6 @@ class Mixed:
         """See Table: drawn items of all tables are not in use any more."""
         for table in self._tables:
             table.let_go()
-
-    @property
-    def most_rows_at_once(self) -> float:
-        """See Table: the tables decide."""
-        return math.inf
-
-    def least_rows(self, slots: int) -> int:
-        """See Table: the tables decide."""
-        return 0
-
-    def left(self, slot: int) -> None:
-        """See Table: the tables take note."""
-
-    def appended(self, slot: int, rows: IntArray) -> None:
-        """See Table: the tables take them up."""
 
     def draw(self, count: int, charge: int | None = None, *, empty: Empty = np.empty) -> Sample:
         """Draw ``count`` items, grouped by table; see Table."""

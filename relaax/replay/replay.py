@@ -64,9 +64,11 @@ class Replay:
         self, storage: Storage, tables: Mapping[str, Table | Mixed], writers: Writers
     ) -> None:
         self._storage = storage
+        #: All that is drawn from, and the tables that have items of their own.
         self._tables = tables
+        self._own = [table for table in tables.values() if isinstance(table, Table)]
         self._writers = writers
-        self._places = Places(storage.capacity, tables.values(), writers)
+        self._places = Places(storage.capacity, self._own, writers)
         #: Times of inserting and drawing, without waiting; the service adds its own.
         self.times = Times()
         self._changed = threading.Condition()
@@ -80,7 +82,7 @@ class Replay:
         self._lacks_memory: Callable[[int], str] = lambda more: ""
         #: By table: the number of the latest request, if so many items were not there.
         self._unmet: dict[str, tuple[int, int | None]] = {}
-        rows_at_once = min((table.most_rows_at_once for table in tables.values()), default=math.inf)
+        rows_at_once = min((table.most_rows_at_once for table in self._own), default=math.inf)
         #: So many steps are taken at once: older ones stay until items are made of them.
         self._most_at_once = int(max(1, min(storage.capacity // 2, rows_at_once)))
 
@@ -402,12 +404,10 @@ class Replay:
         return self._lacks_memory(more) if more > 0 else ""
 
     def _learnt(self) -> list[LearntSteps]:
-        found = [table.learnt for table in self._tables.values()]
-        return [learnt for learnt in found if learnt is not None]
+        return [table.learnt for table in self._own if table.learnt is not None]
 
     def _drawn(self) -> int:
-        tables = self._tables.values()
-        return sum(table.counts.drawn for table in tables if isinstance(table, Table))
+        return sum(table.counts.drawn for table in self._own)
 
     def _copied_some(self, snapshot: Snapshot) -> bool:
         with self._changed:
@@ -454,14 +454,14 @@ class Replay:
         actions = int(np.count_nonzero(flags & FINAL == 0))
         self._actions += actions
         self._on_stored(actions)
-        for table in self._tables.values():
+        for table in self._own:
             table.appended(slot.number, places)
         self._changed.notify_all()
 
     def _keeps_out(self, slot: Slot, flags: Flags) -> str:
         """Return why a table takes no more steps of ``slot``; "" if all do, or one lacks them."""
         flags = np.where(flags & GAP, flags | START, flags)  # episodes before it are ended by both
-        whys = (table.keeps_out(slot.number, flags) for table in self._tables.values())
+        whys = (table.keeps_out(slot.number, flags) for table in self._own)
         why = next(filter(None, whys), "")
         lacks = any(self._tables[name].holds_back(*asked) for name, asked in self._unmet.items())
         return "" if lacks else why
@@ -470,14 +470,14 @@ class Replay:
         """Let the unfinished episode of ``slot``, if any, end in its newest state."""
         if self._storage.cut(slot.number) == NONE:
             return
-        for table in self._tables.values():
+        for table in self._own:
             table.appended(slot.number, np.zeros(0, np.int64))
 
     def _leave(self, slots: Sequence[Slot]) -> None:
         """End the unfinished episodes of ``slots`` that get no more steps."""
         for slot in slots:
             self._end_episode(slot)
-            for table in self._tables.values():
+            for table in self._own:
                 table.left(slot.number)
         self._changed.notify_all()
 

@@ -5,8 +5,7 @@ from time import monotonic
 
 import numpy as np
 
-from relaax.replay.client.batch_parts import Unfinished
-from relaax.replay.client.sampler import ShardedSampler
+from relaax.replay.client.sampler import ShardedSampler, Unfinished
 from relaax.replay.mixed import mixed, parts_of
 from relaax.replay.selectors import FloatArray, IntArray
 from relaax.replay.specs import MixedSpec, ReplaySpec, TableSpec

@@ -10,9 +10,9 @@ import numpy.typing as npt
 from relaax.errors import BridgeError, ConfigurationError, TokenRefused
 from relaax.net.channels import open_channel
 from relaax.replay import replay_pb2
-from relaax.replay.client.shared_samples import SharedSamples
 from relaax.replay.replay import NotReady, ReplayState
 from relaax.replay.schema import Schema
+from relaax.replay.segments import SharedSamples
 from relaax.replay.selectors import FloatArray, IntArray
 from relaax.replay.storage import Flags
 from relaax.replay.table import Sample

@@ -14,11 +14,16 @@ from processes import wait_for
 from replay_programs import draw_images, image_replay, serve_images
 
 from relaax.replay import replay_pb2, segments
-from relaax.replay.client import shared_samples
-from relaax.replay.client.shared_samples import SharedSamples
 from relaax.replay.client.stub import ReplayAway, ReplayStub
 from relaax.replay.replay import NotReady
-from relaax.replay.segments import FILE_NAME, IS_POSSIBLE, TOKEN_BYTES, MappedSegments, Segment
+from relaax.replay.segments import (
+    FILE_NAME,
+    IS_POSSIBLE,
+    TOKEN_BYTES,
+    MappedSegments,
+    Segment,
+    SharedSamples,
+)
 from relaax.replay.service import ReplayServicer, method_handlers
 from relaax.replay.wire import ITEMS, SERVICE_NAME
 
@@ -172,7 +177,7 @@ def test_memory_is_used_again_when_its_sample_is_gone(client):
 
 
 def test_samples_beyond_the_most_segments_are_sent(client, monkeypatch):
-    monkeypatch.setattr(shared_samples, "MOST_SEGMENTS", 2)
+    monkeypatch.setattr(segments, "MOST_LENT", 2)
     kept = [client.sample() for _ in range(5)]
     assert client.was_shared == [False, True, True, False, False]
     kept.clear()
@@ -196,7 +201,7 @@ def test_a_small_sample_is_sent(client):
 def test_a_sample_that_does_not_fit_is_sent(client, monkeypatch):
     replay = image_replay()
     client.sample()
-    monkeypatch.setattr(shared_samples, "HEADROOM", 0.5)
+    monkeypatch.setattr(segments, "HEADROOM", 0.5)
     sample = client.sample()
     assert client.was_shared == [False, False]
     assert sample.columns["observation"].shape == (32, 4, 84, 84)
