@@ -9,7 +9,7 @@ from launch import AUTO, CONNECTION, UNSET, Workers
 from process_memory import MIB
 from servers import ATARI, CARTPOLE
 
-from relaax.processes.cores import usable_cores
+from relaax.processes.cgroups import usable_cores
 
 SHAPES: dict[str, tuple[dict[str, Any], np.ndarray]] = {
     "cartpole": (CARTPOLE, np.zeros(4, np.float32)),

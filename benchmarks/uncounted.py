@@ -7,7 +7,7 @@ from launch import AUTO, CONNECTION, Workers
 from learning_cases import Case
 
 from relaax.learning.on_policy import ActorCriticSettings
-from relaax.processes.cores import usable_cores
+from relaax.processes.cgroups import usable_cores
 
 #: How many steps may wait in a worker before it waits itself (``ReplayWriter``).
 _DELIVERED_LATER = 256

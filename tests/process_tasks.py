@@ -5,8 +5,7 @@ import signal
 import threading
 
 from relaax.client.child_process import ProcessReport
-from relaax.client.run_result import RunOutcome, RunResult
-from relaax.client.simulator import EpisodeSummary
+from relaax.client.simulator import EpisodeSummary, RunOutcome, RunResult
 
 
 def plays(index: int, report: ProcessReport) -> RunResult:

@@ -19,10 +19,9 @@ from relaax.protocol import FrameConnection, MessageConnection, binary
 from relaax.protocol.binary import Answers, ErrorCode, Hello
 from relaax.protocol.framing import DEFAULT_MAX_FRAME_BYTES
 from relaax.protocol.json.messages import decode_action, decode_score, encode_request
-from relaax.server.rlx_server.handover import Outbox, channel
+from relaax.server.rlx_server.handover import Inbox, Outbox, channel
 from relaax.server.rlx_server.tally.row import WIDTH, WorkerRow, kept_steps
 from relaax.server.rlx_server.worker.agents import Agents, SeparateAgents
-from relaax.server.rlx_server.worker.inbox import Inbox
 from relaax.server.rlx_server.worker.loop import Worker
 from relaax.server.rlx_server.worker.settings import WorkerSettings
 from relaax.server.rlx_server.worker.stopping import Reason

@@ -11,7 +11,7 @@ from typing import Any
 
 import gymnasium
 
-from relaax.processes.cores import usable_cores
+from relaax.processes.cgroups import usable_cores
 
 FRAME_SIZE = 84
 FRAME_SKIP = 4

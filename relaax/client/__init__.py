@@ -6,8 +6,7 @@ For programs:
 ``vector_client``      ``VectorClient``: many environments on one connection; it reports ``Steps``,
                        with the flags START, TERMINATED, TRUNCATED, FINAL and EXECUTED
 ``failure``            the exception of clients
-``transport``          connections over TCP, or by a transport of your own
-``access``             tokens and TLS of a client
+``transport``          connections over TCP, with a token and TLS, or by a transport of your own
 ``gymnasium_runner``   ``GymnasiumRunner`` and a command; needs Gymnasium, as does all below it
 
 The way of a message to the server:
@@ -16,36 +15,36 @@ The way of a message to the server:
 ``action_masks``       masks of allowed actions beside a state
 ``sessions``           one environment on one connection, in either version of the protocol
 ``server_connection``  questions and answers on one connection, and its loss
-``connector``          makes one connection after another, with ``retry_policy``
+``connector``          makes one connection after another; when it tries again, and gives up
 
 Many simulators, each in a process:
 
-``simulator``, ``simulator_runner``                 the interface of a simulator; plays its episodes
+``simulator``                                       the interface of a simulator; ends of a run
+``simulator_runner``                                plays a simulator's episodes
 ``simulator_task``                                  the whole program; the task of each process
 ``area_average``                                    smaller pictures
 ``run_environments``, ``run_options``               a whole run to its exit status; options
 ``restarts``, ``restarting_environments``           failed environments are made again
 ``seeds``                                           seeds of environments
 ``environment_processes``, ``child_process``        both ends of a process
-``run_result``, ``run_progress``                    the end of a run; its progress on a terminal
+``run_progress``                                    the progress of a run on a terminal
 
 Gymnasium environments:
 
-``environment_runner``, ``vector_runner``           play episodes of one environment, of several
+``vector_runner``                                   plays episodes of several environments
 ``gymnasium_factory``, ``gymnasium_spaces``         make environments; look into their spaces
 ``gymnasium_observations``                          observations as arrays, one or several by name
 ``gymnasium_actions``, ``gymnasium_numbers``        actions of any space; of a space without nesting
 ``vector_finals``                                   the last observations of episodes
 ``gymnasium_edges``                                 copies and checks returned values
 ``gymnasium_executed``                              executed actions that differ from chosen ones
-``gymnasium_tasks``                                 the task of each process
+``gymnasium_tasks``                                 one environment as a simulator; process tasks
 """
 
-from relaax.client.access import ClientAccess
+from relaax.client.connector import Backoff
 from relaax.client.failure import Failure
-from relaax.client.retry_policy import Backoff
 from relaax.client.rlx_client import Client
-from relaax.client.transport import TcpTransport
+from relaax.client.transport import ClientAccess, TcpTransport
 from relaax.client.vector_client import VectorClient
 from relaax.net.access import TlsFiles
 from relaax.steps import EXECUTED, FINAL, START, TERMINATED, TRUNCATED, Steps

@@ -16,8 +16,7 @@ from multiprocessing.connection import Connection
 from typing import Any, TypeAlias
 
 from relaax.client.restarts import EnvironmentHangs, FailedTooOften
-from relaax.client.run_result import RunOutcome, RunResult
-from relaax.client.simulator import EpisodeSummary, RunObserver
+from relaax.client.simulator import EpisodeSummary, RunObserver, RunOutcome, RunResult
 from relaax.errors import ConfigurationError, RelaaxError
 
 #: How long the environments may take to close when the parent was killed.

@@ -23,8 +23,7 @@ from relaax.client.child_process import (
 )
 from relaax.client.restarts import FailedTooOften, Restarts, lost_message, restart_message
 from relaax.client.run_progress import RunProgress
-from relaax.client.run_result import RunOutcome, RunResult
-from relaax.client.simulator import EpisodeSummary
+from relaax.client.simulator import EpisodeSummary, RunOutcome, RunResult
 
 TIME_TO_END_S = 5.0
 

@@ -10,9 +10,12 @@ import sys
 from dataclasses import replace
 
 from relaax.client.child_process import ProcessTask
-from relaax.client.environment_runner import GymnasiumRunner
 from relaax.client.gymnasium_factory import EnvironmentFactory, GymnasiumFactory
-from relaax.client.gymnasium_tasks import SingleEnvironmentTask, VectorEnvironmentsTask
+from relaax.client.gymnasium_tasks import (
+    GymnasiumRunner,
+    SingleEnvironmentTask,
+    VectorEnvironmentsTask,
+)
 from relaax.client.run_environments import fitting_this_process, run_connections
 from relaax.client.run_options import RunnerOptions, parse_options
 from relaax.client.transport import is_in_one_process

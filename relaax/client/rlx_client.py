@@ -28,9 +28,16 @@ from typing import Any, Generic, Literal, Self, TypeVar
 from relaax.address import Address
 from relaax.client.action_masks import named_state
 from relaax.client.checks import checked_reward, checked_state
-from relaax.client.connector import ANOTHER_PORT, CLOSED_AT_HELLO, Connector, OldServer, Timeouts
+from relaax.client.connector import (
+    ANOTHER_PORT,
+    CLOSED_AT_HELLO,
+    Backoff,
+    Connector,
+    OldServer,
+    RetryPolicy,
+    Timeouts,
+)
 from relaax.client.failure import Failure, not_connected
-from relaax.client.retry_policy import Backoff, RetryPolicy
 from relaax.client.server_connection import ServerConnection, StepsSession
 from relaax.client.sessions import BinarySession, JsonSession, Session, as_row
 from relaax.client.transport import Transport, default_transport

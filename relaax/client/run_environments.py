@@ -14,8 +14,7 @@ from relaax.client.environment_processes import EnvironmentProcesses
 from relaax.client.restarts import TIMEOUT_S
 from relaax.client.run_options import RunOptions
 from relaax.client.run_progress import ProgressDisplay, RunProgress
-from relaax.client.run_result import RunOutcome, RunResult
-from relaax.client.simulator import EpisodeSummary, RunObserver
+from relaax.client.simulator import EpisodeSummary, RunObserver, RunOutcome, RunResult
 from relaax.client.transport import is_in_one_process
 from relaax.errors import ConfigurationError
 

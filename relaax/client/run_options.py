@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any, Self
 
 from relaax.address import Address
+from relaax.client.connector import Backoff
 from relaax.client.restarts import MOST_RESTARTS, TIMEOUT_S, WITHIN_S
-from relaax.client.retry_policy import Backoff
 from relaax.client.seeds import EnvironmentSeeds, seeds_of_this_program
 from relaax.errors import ConfigurationError
 from relaax.evaluation import Evaluation

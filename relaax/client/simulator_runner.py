@@ -11,8 +11,15 @@ from relaax.client.checks import single_flag, single_number
 from relaax.client.failure import Failure
 from relaax.client.restarts import RESTARTS
 from relaax.client.rlx_client import Client
-from relaax.client.run_result import STOPPED, RunOutcome, RunResult, result_of_failure
-from relaax.client.simulator import EpisodeSummary, RunObserver, Simulator
+from relaax.client.simulator import (
+    STOPPED,
+    EpisodeSummary,
+    RunObserver,
+    RunOutcome,
+    RunResult,
+    Simulator,
+    result_of_failure,
+)
 from relaax.telemetry.interval_metrics import IntervalMetrics
 from relaax.telemetry.metrics import Metrics
 

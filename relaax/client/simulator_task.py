@@ -10,8 +10,7 @@ from typing import TypeAlias
 from relaax.client.rlx_client import Client
 from relaax.client.run_environments import fitting_this_process, run_connections
 from relaax.client.run_options import RunOptions, run_options
-from relaax.client.run_result import RunOutcome, RunResult
-from relaax.client.simulator import RunObserver, Simulator
+from relaax.client.simulator import RunObserver, RunOutcome, RunResult, Simulator
 from relaax.client.simulator_runner import SimulatorRunner
 from relaax.errors import ConfigurationError
 

@@ -1,16 +1,129 @@
-"""How a client reaches its server: over TCP, unless it is handed another transport."""
+"""How a client reaches its server: with a token and TLS, over TCP or another transport."""
 
+import os
 import socket
-from collections.abc import Iterator
+import ssl
+import time
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from typing import Protocol
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol, TypeVar
 
-from relaax.address import Address
-from relaax.client.access import TLS_CA, TLS_CERT, TLS_KEY, ClientAccess
-from relaax.errors import AccessDenied
+from relaax.address import Address, is_loopback
+from relaax.errors import AccessDenied, ConfigurationError
+from relaax.net.access import TlsFiles
+from relaax.net.access.process_access import INSECURE
+from relaax.net.access.tls import UnusableFiles, client_context
+from relaax.net.access.tokens import require_token
 from relaax.protocol import FrameConnection, MessageConnection
+from relaax.protocol.first_bytes import encode_token
 from relaax.protocol.tls_socket import NoTls, TlsSocket
-from relaax.protocol.token_message import encode_token
+
+#: Variables of the environment for all clients of a process.
+TOKEN, TOKEN_FILE = "RELAAX_TOKEN", "RELAAX_TOKEN_FILE"
+TLS_CA, TLS_CERT, TLS_KEY = "RELAAX_TLS_CA", "RELAAX_TLS_CERT", "RELAAX_TLS_KEY"
+
+_Read = TypeVar("_Read")
+
+#: A token or certificate file may be incomplete while another process writes it: it is read again
+#: for so long, with such pauses.
+_WRITTEN_WITHIN_S, _PAUSE_S = 2.0, 0.1
+
+#: In the place of a file: the certificates of the system.
+SYSTEM = "system"
+
+
+@dataclass(frozen=True)
+class ClientAccess:
+    """A client's token and certificate, and the authority that it trusts.
+
+    A token comes from ``token``, or from a file. With ``tls``, the server must show a certificate
+    that is signed by ``tls.ca``, or by an authority of the system, and names the host; the client
+    shows ``tls.cert``, if there is one. All files are read at each connection, and again for two
+    seconds if they cannot be used: another process may be writing them. A token is sent over a
+    network only with TLS, unless it ``is_insecure``.
+    """
+
+    token: str | None = None
+    token_file: Path | None = None
+    tls: TlsFiles | None = None
+    is_insecure: bool = False
+
+    @classmethod
+    def of_environment(cls, variables: Mapping[str, str] = os.environ) -> "ClientAccess":
+        """Return the access that ``variables`` describe; ConfigurationError for nonsense."""
+        ca, cert, key = (variables.get(name) for name in (TLS_CA, TLS_CERT, TLS_KEY))
+        if (cert is None) != (key is None):
+            raise ConfigurationError(f"set {TLS_CERT} and {TLS_KEY}, both or neither")
+        tls = None
+        if ca or cert:
+            in_file = None if ca in (None, "", SYSTEM) else Path(str(ca))
+            tls = TlsFiles(Path(cert) if cert else None, Path(key) if key else None, in_file)
+        file = variables.get(TOKEN_FILE)
+        return cls(
+            token=variables.get(TOKEN) or None,
+            token_file=Path(file) if file else None,
+            tls=tls,
+            is_insecure=variables.get(INSECURE, "0") not in ("", "0"),
+        )
+
+    def context(self) -> ssl.SSLContext | None:
+        """Return the TLS context of new connections; None without TLS.
+
+        ConfigurationError for unusable files.
+        """
+        tls = self.tls
+        if tls is None:
+            return None
+        try:
+            return _once_written(lambda: client_context(tls))
+        except UnusableFiles as error:
+            given = {TLS_CA: tls.ca, TLS_CERT: tls.cert, TLS_KEY: tls.key}
+            names = ", ".join(name for name, path in given.items() if path in error.paths)
+            raise ConfigurationError(f"{error} ({names})") from error
+
+    def token_for(self, address: Address) -> str | None:
+        """Return the token to show at ``address``, if there is one.
+
+        ConfigurationError where others could read it on its way.
+        """
+        token = self._token()
+        if token is None or self.tls is not None or self.is_insecure or is_loopback(address.host):
+            return token
+        raise ConfigurationError(
+            f"the token would go to {address} in plain text, where others can read it: set "
+            f"{TLS_CA}, or allow it with {INSECURE}=1"
+        )
+
+    def _token(self) -> str | None:
+        if self.token is not None:
+            return require_token(self.token, TOKEN)
+        file = self.token_file
+        return None if file is None else _once_written(lambda: _token_in(file))
+
+
+def _once_written(read: Callable[[], _Read]) -> _Read:
+    """Call ``read`` until it succeeds; ConfigurationError after ``_WRITTEN_WITHIN_S``."""
+    deadline = time.monotonic() + _WRITTEN_WITHIN_S
+    while True:
+        try:
+            return read()
+        except ConfigurationError:
+            if time.monotonic() >= deadline:
+                raise
+        time.sleep(_PAUSE_S)
+
+
+def _token_in(file: Path) -> str:
+    where = f"{TOKEN_FILE}: {file}"
+    try:
+        return require_token(file.read_text(encoding="utf-8").strip(), where)
+    except OSError as error:
+        raise ConfigurationError(f"{where}: cannot be read: {error.strerror}") from error
+    except UnicodeDecodeError:
+        raise ConfigurationError(f"{where}: is no text in UTF-8") from None
+
 
 #: The remedy if only one end of a connection speaks TLS.
 _USE_IT_OR_NOT = (

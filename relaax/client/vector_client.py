@@ -27,9 +27,16 @@ from relaax.client.checks import (
     checked_rows,
     checked_steps,
 )
-from relaax.client.connector import ANOTHER_PORT, CLOSED_AT_HELLO, Connector, OldServer, Timeouts
+from relaax.client.connector import (
+    ANOTHER_PORT,
+    CLOSED_AT_HELLO,
+    Backoff,
+    Connector,
+    OldServer,
+    RetryPolicy,
+    Timeouts,
+)
 from relaax.client.failure import Failure, not_connected
-from relaax.client.retry_policy import Backoff, RetryPolicy
 from relaax.client.rlx_client import BaseClient, Evaluate
 from relaax.client.server_connection import StepsSession
 from relaax.client.transport import Transport, default_transport

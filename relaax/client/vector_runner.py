@@ -18,8 +18,14 @@ from relaax.client.gymnasium_factory import Environments
 from relaax.client.gymnasium_observations import state_encoder
 from relaax.client.restarting_environments import ABSENT, RESTARTED, RestartingEnvironments
 from relaax.client.restarts import RESTARTS
-from relaax.client.run_result import STOPPED, RunOutcome, RunResult, result_of_failure
-from relaax.client.simulator import EpisodeSummary, RunObserver
+from relaax.client.simulator import (
+    STOPPED,
+    EpisodeSummary,
+    RunObserver,
+    RunOutcome,
+    RunResult,
+    result_of_failure,
+)
 from relaax.client.simulator_runner import ActLatency
 from relaax.client.vector_client import VectorClient, end_flags
 from relaax.client.vector_finals import FinalObservations, infos_by_name, infos_of_ends

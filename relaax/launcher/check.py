@@ -18,7 +18,7 @@ from relaax.launcher.described import HERE, Described
 from relaax.launcher.process_log import BEGINS
 from relaax.launcher.shell_words import python_program
 from relaax.replay.process.replay_memory import memory_of_replay
-from relaax.telemetry.log_file import OLDER_FILES
+from relaax.telemetry.logs import OLDER_FILES
 
 #: What a line says that runs a learner, however it does.
 _RUNS_LEARNER = re.compile(r"relaax-learner|relaax\.server\.learner")

@@ -18,7 +18,7 @@ from relaax.launcher.described import Described
 from relaax.launcher.runner import SYSTEM
 from relaax.parameters.process.progress import PREFIX
 from relaax.telemetry.live_lines import GROUPS
-from relaax.telemetry.log_file import SharedLogFile
+from relaax.telemetry.logs import SharedLogFile
 
 #: The name of the file in a training's folder.
 NAME = "log"

@@ -5,7 +5,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
-from relaax.processes.cores import usable_cores
+from relaax.processes.cgroups import usable_cores
 
 
 def import_tensorflow() -> None:

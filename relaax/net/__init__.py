@@ -8,6 +8,11 @@
 ``payloads``         messages with many bytes, without protobuf's copies of them
 ``listening``        listening sockets at the address of an option
 ``access``           tokens and TLS
-``grpc_log``         keeps gRPC from writing lines of its own
 ``tls_refusals``     errors of TLS, in words
 """
+
+import os
+
+# gRPC writes lines of its own to standard error, which strangers cause, in any number and with
+# words of their choice, before they have shown anything. It reads this when it is imported.
+os.environ.setdefault("GRPC_VERBOSITY", "NONE")

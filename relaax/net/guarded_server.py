@@ -15,7 +15,7 @@ from relaax.address import Address, host_of
 from relaax.errors import ConfigurationError
 from relaax.net import channel_options
 from relaax.net.access import Access, Right, TlsFiles, TokenFile, current_access, require_guarded
-from relaax.net.access.refusals import BEGUN, PROVED, GrpcConnections
+from relaax.net.access.process_access import BEGUN, PROVED, GrpcConnections
 from relaax.net.access.tls import server_context, shown_by_server
 from relaax.net.access.tokens import digest_of
 from relaax.net.channels import AUTHORIZATION, BEARER

@@ -26,7 +26,7 @@ The values:
 ``process``            the command ``relaax-parameter-server``
 """
 
-import relaax.net.grpc_log  # noqa: F401  (before gRPC is imported)
+import relaax.net  # noqa: F401  (before gRPC is imported)
 from relaax.parameters.control import BridgeControl
 from relaax.parameters.stub import Bridge
 

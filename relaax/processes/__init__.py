@@ -8,6 +8,5 @@
 ``available_memory``  available memory, of the machine and of the container
 ``shard``             which of several processes of a parameter server one is
 ``allocator``         how the C library keeps memory
-``cgroups``           the limits of a container
-``cores``             how many cores a process may use
+``cgroups``           the limits of a container, and how many cores a process may use
 """

@@ -1,4 +1,4 @@
-"""The cgroups of this process: the limits of a container.
+"""The limits of a container, which are those of its cgroups, and the cores they leave.
 
 Both versions are read, as the kernel documents them:
 https://docs.kernel.org/admin-guide/cgroup-v2.html and
@@ -6,6 +6,8 @@ https://docs.kernel.org/admin-guide/cgroup-v1/index.html. A limit is one of its 
 cgroup around that.
 """
 
+import math
+import os
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
@@ -76,3 +78,37 @@ def _mounts(mountinfo: str, controller: str) -> Iterator[_Mount]:
             yield _Mount(root, Path(point), is_version_2=True)
         elif kind == "cgroup" and controller in options.split(","):
             yield _Mount(root, Path(point), is_version_2=False)
+
+
+def usable_cores(process: Path = OWN_PROCESS) -> int:
+    """Return how many cores this process can keep busy, at least 1.
+
+    They are the machine's, fewer where the process is bound to some of them (``taskset``, Slurm, a
+    cpuset), and fewer where a cgroup gives it the time of fewer (``docker --cpus``, a limit in
+    Kubernetes): part of a core counts as one.
+    """
+    return max(1, min([_bound_to(), *map(math.ceil, _quotas(process))]))
+
+
+def _bound_to() -> int:
+    if hasattr(os, "sched_getaffinity"):  # on Linux
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def _quotas(process: Path) -> Iterator[float]:
+    """Yield how many cores' time each cgroup gives that limits it."""
+    for group in cgroups_of("cpu", process):
+        with suppress(OSError, ValueError):  # "max", or no such file, as for the outermost
+            if (time := _time_per_period(group)) > 0:  # -1 is no limit
+                yield time
+
+
+def _time_per_period(group: Cgroup) -> float:
+    if group.is_version_2:
+        quota, period = (group.directory / "cpu.max").read_text().split()
+    else:
+        quota, period = (
+            (group.directory / f"cpu.cfs_{name}_us").read_text() for name in ("quota", "period")
+        )
+    return int(quota) / int(period)

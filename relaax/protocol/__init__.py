@@ -2,9 +2,8 @@
 
 ``connection``     the interface of both ends: whole messages in both directions
 ``framing``        a connection over a stream socket: where a message starts and ends in the bytes
-``foreign``        recognises peers of other protocols, and peers without TLS
+``first_bytes``    recognises tokens, peers of other protocols, and peers without TLS
 ``tls_socket``     a socket that speaks TLS
-``token_message``  the message with a token, before either version begins
 ``json``           version 1: one environment, messages in JSON
 ``binary``         version 2: many environments on one connection, arrays as raw bytes
 ``nesting``        limits on the size and depth of JSON

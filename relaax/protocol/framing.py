@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from relaax.errors import ProtocolError
 from relaax.protocol.connection import MessageConnection, PeerClosed
-from relaax.protocol.foreign import foreign_protocol, is_tls
+from relaax.protocol.first_bytes import foreign_protocol, is_tls
 from relaax.protocol.tls_socket import TlsSocket
 
 DEFAULT_MAX_FRAME_BYTES = 64 * 1024 * 1024

@@ -10,7 +10,7 @@ from typing import TypeVar
 
 from relaax.errors import AccessDenied
 from relaax.net.tls_refusals import refusal_in_words, require_a_peer, speaks_no_tls
-from relaax.protocol.foreign import RLX_BYTES, is_plain_rlx
+from relaax.protocol.first_bytes import RLX_BYTES, is_plain_rlx
 
 T = TypeVar("T")
 

@@ -24,4 +24,4 @@
 ``process``        the command ``relaax-replay-server``
 """
 
-import relaax.net.grpc_log  # noqa: F401  (before gRPC is imported)
+import relaax.net  # noqa: F401  (before gRPC is imported)

@@ -9,4 +9,4 @@
 ``relaax.server.serial``        all processes of a training in one, for a debugger
 """
 
-import relaax.net.grpc_log  # noqa: F401  (before gRPC is imported)
+import relaax.net  # noqa: F401  (before gRPC is imported)

@@ -1,11 +1,13 @@
-"""The metrics interface that parameter server, agent and environment share.
+"""The metrics interface that parameter server, agent and environment share; waits reported by it.
 
 A name is ``group/name``: TensorBoard shows a section for each group. The service's own groups are
 ``episode``, ``evaluation``, ``learner``, ``replay``, ``inference``, ``server`` and ``parameter
 server``; metrics of clients are in ``client``.
 """
 
+import time
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 
 #: The sum of an episode's rewards; the goal of a training is measured by it.
 EPISODE_REWARD = "episode/reward"
@@ -53,3 +55,42 @@ class NullMetrics(Metrics):
 
     def scalar(self, name: str, y: float, x: float | None = None) -> None:
         """Drop the value."""
+
+
+#: A report is sent so often, also one of a process that does not wait: its silence means that it
+#: has ended.
+REPORT_INTERVAL_S = 5.0
+
+#: The name of a learning process in reports.
+LEARNER = "the learner"
+
+
+class WaitReport:
+    """Reports how long ``part`` has waited, and for what reason.
+
+    Several threads may call it: the last reason counts.
+
+    A reason with changing figures, for example "1,200 of 2,048 steps", is progress: the time begins
+    anew. ``part`` is the subject of a sentence, for example "the learner".
+    """
+
+    def __init__(
+        self, metrics: Metrics, part: str, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._metrics = metrics
+        self._part = part
+        self._clock = clock
+        self._reason = ""
+        self._since = clock()
+        self._due = self._since + REPORT_INTERVAL_S
+
+    def note(self, reason: str) -> None:
+        """Note why the process can do nothing now; "" where it works. It may be called often."""
+        now = self._clock()
+        if reason != self._reason:
+            self._reason, self._since = reason, now
+        if now < self._due:
+            return
+        self._due = now + REPORT_INTERVAL_S
+        waited_s = now - self._since if reason else 0.0
+        self._metrics.scalar(f"{WAIT_OF}{self._part}: {reason}", waited_s)

@@ -27,9 +27,9 @@ from relaax.protocol import binary
 from relaax.protocol import json as rlx_json
 from relaax.protocol.binary import Error
 from relaax.protocol.connection import PeerClosed
+from relaax.protocol.first_bytes import shown_token
 from relaax.protocol.framing import FrameConnection
 from relaax.protocol.json import messages, npz
-from relaax.protocol.token_message import shown_token
 from relaax.replay.limiter import Limiter
 from relaax.replay.process.replay_contents import Contents
 from relaax.replay.replay import NotReady, Replay

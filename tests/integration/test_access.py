@@ -22,8 +22,7 @@ from worker_modes import IN_BOTH_MODES, SHARED
 from relaax.address import Address
 from relaax.algorithm_base import Wanted
 from relaax.client import Backoff, Client, Failure
-from relaax.client.access import ClientAccess
-from relaax.client.transport import TcpTransport
+from relaax.client.transport import ClientAccess, TcpTransport
 from relaax.errors import BridgeError, ParameterServerAway
 from relaax.net.access import Access, Role, TlsFiles, TokenFile
 from relaax.net.access.process_access import access_while

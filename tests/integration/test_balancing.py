@@ -11,7 +11,7 @@ from balancer import NEEDS_HAPROXY, Balancer
 from operators import ask, figure, is_ready, parsed
 from processes import Process, Training, free_port, wait_for
 
-from relaax.client.retry_policy import Backoff
+from relaax.client.connector import Backoff
 from relaax.client.rlx_client import Client, Failure
 
 pytestmark = [pytest.mark.integration, NEEDS_HAPROXY]

@@ -23,7 +23,7 @@ class OnlyNumpy(importlib.abc.MetaPathFinder):
 
 sys.meta_path.insert(0, OnlyNumpy())
 from relaax.client.rlx_client import Client, Failure
-from relaax.client.retry_policy import Backoff
+from relaax.client.connector import Backoff
 import relaax
 print(relaax.__file__)
 """

@@ -9,7 +9,7 @@ from operators import figure
 from processes import Training, free_port, wait_for
 from worker_modes import IN_BOTH_MODES
 
-from relaax.client.retry_policy import Backoff
+from relaax.client.connector import Backoff
 from relaax.client.rlx_client import Client, Failure
 
 pytestmark = [pytest.mark.integration, IN_BOTH_MODES]

@@ -15,7 +15,7 @@ from relaax.configuration.option_kinds import directory_name
 from relaax.errors import ProtocolError
 from relaax.protocol import binary
 from relaax.protocol.binary import Error, Hello, Metric
-from relaax.protocol.foreign import foreign_protocol, is_tls
+from relaax.protocol.first_bytes import foreign_protocol, is_tls
 from relaax.protocol.json import codec, messages, npz
 from relaax.steps import Steps
 

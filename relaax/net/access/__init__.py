@@ -3,18 +3,17 @@
 ``file_stamp``       notices changed files
 ``tokens``           the tokens of a file, read again when it changes
 ``tls``              certificates and keys, and the contexts of both ends of a connection
-``process_access``   the credentials of this process, and its conditions for others
-``refusals``         counts and logs failed attempts
+``process_access``   the credentials of this process, its conditions for others, and refusals
 """
 
 from relaax.net.access.process_access import (
     Access,
+    Refusals,
     current_access,
     refuse_unguarded,
     require_guarded,
     use_access,
 )
-from relaax.net.access.refusals import Refusals
 from relaax.net.access.tls import TlsFiles
 from relaax.net.access.tokens import Right, Role, TokenFile
 

@@ -9,9 +9,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from relaax.parameters.process.progress import counted
-from relaax.telemetry.metrics import WAIT_OF, Metrics
+from relaax.telemetry.metrics import LEARNER, WAIT_OF, Metrics
 from relaax.telemetry.operators.families import Metric, gauges
-from relaax.telemetry.wait_report import LEARNER
 
 #: Nothing is said before so many seconds without progress.
 PATIENCE_S = 30.0

@@ -15,8 +15,7 @@ from relaax.replay.schema import Schema
 from relaax.replay.specs import MOST_WAITING
 from relaax.replay.step_batch import StepBatch
 from relaax.replay.storage import START
-from relaax.telemetry.metrics import Metrics
-from relaax.telemetry.wait_report import WaitReport
+from relaax.telemetry.metrics import Metrics, WaitReport
 
 IntArray = npt.NDArray[np.int64]
 

@@ -14,8 +14,7 @@ from relaax.client.gymnasium_actions import action_space_as_json
 from relaax.client.gymnasium_factory import Environment
 from relaax.client.gymnasium_observations import observation_space_as_json, state_encoder
 from relaax.client.restarting_environments import require_finite
-from relaax.client.run_result import RunOutcome, RunResult
-from relaax.client.simulator import EpisodeSummary, RunObserver
+from relaax.client.simulator import EpisodeSummary, RunObserver, RunOutcome, RunResult
 from relaax.client.simulator_task import unusable
 from relaax.compat.surreal.session import TRAINING, ActorMode
 from relaax.configuration.announced_spaces import AnnouncedSpaces

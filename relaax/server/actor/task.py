@@ -8,13 +8,12 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from relaax.client.connector import Backoff
 from relaax.client.gymnasium_factory import Environment, EnvironmentFactory, GymnasiumFactory
 from relaax.client.gymnasium_tasks import EpisodeRecorder, SingleEnvironmentTask
-from relaax.client.retry_policy import Backoff
 from relaax.client.run_options import RunnerOptions, VideoOptions
-from relaax.client.run_result import RunOutcome, RunResult
 from relaax.client.seeds import seeds_of_this_program
-from relaax.client.simulator import RunObserver
+from relaax.client.simulator import RunObserver, RunOutcome, RunResult
 from relaax.client.transport import connecting_by
 from relaax.compat.surreal.actor import limited
 from relaax.compat.surreal.session import TRAINING

@@ -28,7 +28,7 @@ from relaax.server.learner.publishing import (
     require_no_nan,
 )
 from relaax.telemetry.interval_metrics import IntervalMetrics
-from relaax.telemetry.wait_report import LEARNER, WaitReport
+from relaax.telemetry.metrics import LEARNER, WaitReport
 
 
 def checkpoint_of(learner: LearnerBase, step: int, fingerprint: Fingerprint) -> Checkpoint:

@@ -20,8 +20,8 @@ from relaax.replay.table import Sample
 from relaax.server.learner.prefetcher import Prefetcher
 from relaax.server.learner.publishing import PublishClock, require_finite
 from relaax.telemetry.interval_metrics import IntervalMetrics
+from relaax.telemetry.metrics import WaitReport
 from relaax.telemetry.throttled_log import RepeatedWarning
-from relaax.telemetry.wait_report import WaitReport
 
 #: What the loop does, one after the other.
 PHASES = ("fetch", "learn", "publish")

@@ -8,9 +8,8 @@
 ``admission``           whether there is memory for another connection
 ``connection_workers``  a worker for each connection
 ``shared_workers``      workers that share all connections, and ``handover``, the way to them
-``children``            forked processes: started, counted, reaped and stopped
+``children``            forked processes: started, counted, reaped, stopped; those that hang
 ``tally``               counts of server and workers, in memory that they share
-``watchdog``            finds workers that hang
 ``watcher``             a process that asks whether the training is over
 ``operating``           the server's figures for operators, which that process serves
 ``worker``              the process of a worker

@@ -10,10 +10,14 @@ from relaax.net.access import Refusals, Right, TokenFile
 from relaax.net.access.tokens import digest_of
 from relaax.protocol import FrameConnection, binary
 from relaax.protocol.binary import ErrorCode
-from relaax.protocol.foreign import JSON_BEGINS
+from relaax.protocol.first_bytes import (
+    JSON_BEGINS,
+    MAX_TOKEN_MESSAGE_BYTES,
+    TOKEN_HEAD,
+    shown_token,
+)
 from relaax.protocol.framing import TlsPeer
 from relaax.protocol.tls_socket import PlainPeer
-from relaax.protocol.token_message import MAX_TOKEN_MESSAGE_BYTES, TOKEN_HEAD, shown_token
 
 #: So much of a first message shows its kind.
 _TELLING_BYTES = 4

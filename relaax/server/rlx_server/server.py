@@ -15,11 +15,10 @@ from relaax.processes.available_memory import AvailableMemory
 from relaax.protocol import FrameConnection
 from relaax.protocol.binary import ErrorCode
 from relaax.server.rlx_server.admission import AdmissionDecision
-from relaax.server.rlx_server.children import END_OF_TRAINING, STOP, Children, ExitedChild
+from relaax.server.rlx_server.children import END_OF_TRAINING, STOP, Children, ExitedChild, Watchdog
 from relaax.server.rlx_server.limits import ConnectionLimits
 from relaax.server.rlx_server.lobby import Lobby
 from relaax.server.rlx_server.tally.row import Cell, ServerState
-from relaax.server.rlx_server.watchdog import Watchdog
 from relaax.server.rlx_server.watcher import PARAMETER_SERVER_IS_GONE, TRAINING_IS_OVER
 from relaax.telemetry.live_lines import Figure, LiveLineWriter
 from relaax.telemetry.throttled_log import of_kind

@@ -12,14 +12,14 @@ from relaax.configuration import RlxServerConfiguration, RlxServerOptions
 from relaax.configuration.algorithm_loader import Algorithm, load_algorithm, make_config
 from relaax.net.access import Access, current_access
 from relaax.net.access.tls import ServerContexts
-from relaax.processes.cores import usable_cores
+from relaax.processes.cgroups import usable_cores
 from relaax.processes.run_variables import run_of_this_process
 from relaax.protocol import FrameConnection
 from relaax.protocol.framing import DEFAULT_MAX_FRAME_BYTES
 from relaax.protocol.tls_socket import TlsSocket
 from relaax.server.exploitation import checkpoints_at, restore_trained
 from relaax.server.rlx_server.admission import MIB, ShareAdmission, WorkerAdmission
-from relaax.server.rlx_server.children import Children
+from relaax.server.rlx_server.children import Children, Watchdog
 from relaax.server.rlx_server.connection_workers import ConnectionWorkers
 from relaax.server.rlx_server.entrance import Guard
 from relaax.server.rlx_server.limits import ClientLimits, ConnectionLimits, message_limit
@@ -29,7 +29,6 @@ from relaax.server.rlx_server.server import RlxServer, Workers
 from relaax.server.rlx_server.shared_workers import SharedWorkers
 from relaax.server.rlx_server.tally import Tally
 from relaax.server.rlx_server.tally.row import Cell
-from relaax.server.rlx_server.watchdog import Watchdog
 from relaax.server.rlx_server.worker.process import run_connection_worker, run_shared_worker
 from relaax.server.rlx_server.worker.settings import Exploitation, WorkerSettings
 from relaax.spaces import numbers_of

@@ -2,13 +2,11 @@
 
 ``port``           the HTTP port: /healthz, /readyz and /metrics
 ``http_server``    answers there, whatever strangers do
-``families``       figures in Prometheus' types
-``save_record``    counts of saves
+``families``       figures in Prometheus' types, and counts of saves
 ``certificates``   when certificates expire, and a warning before they do
 """
 
-from relaax.telemetry.operators.families import Metric, counter, gauge
+from relaax.telemetry.operators.families import Metric, SaveRecord, counter, gauge
 from relaax.telemetry.operators.port import OperatorPort, operator_listener
-from relaax.telemetry.operators.save_record import SaveRecord
 
 __all__ = ["Metric", "OperatorPort", "SaveRecord", "counter", "gauge", "operator_listener"]

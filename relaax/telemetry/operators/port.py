@@ -11,7 +11,7 @@ from prometheus_client.registry import Collector
 
 from relaax.address import Address
 from relaax.net.access import Access, Right, TlsFiles, current_access
-from relaax.net.access.refusals import BEGUN
+from relaax.net.access.process_access import BEGUN
 from relaax.net.access.tls import ServerContexts
 from relaax.net.access.tokens import digest_of
 from relaax.net.listening import listen_as_told

@@ -13,7 +13,7 @@ from relaax.client.gymnasium_tasks import VectorEnvironmentsTask
 from relaax.client.run_environments import run_environments
 from relaax.client.run_options import parse_options
 from relaax.client.run_progress import RunProgress
-from relaax.client.run_result import RunOutcome
+from relaax.client.simulator import RunOutcome
 
 pytestmark = pytest.mark.integration
 

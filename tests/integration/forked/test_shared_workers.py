@@ -12,7 +12,7 @@ from relaax.server.rlx_server.admission import ShareAdmission
 from relaax.server.rlx_server.children import Children
 from relaax.server.rlx_server.shared_workers import SharedWorkers
 from relaax.server.rlx_server.tally import Tally
-from relaax.server.rlx_server.worker.inbox import Inbox
+from relaax.server.rlx_server.handover import Inbox
 
 class Clock:
     # What the pause before a worker is started again is measured with.

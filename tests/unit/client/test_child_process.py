@@ -8,8 +8,7 @@ import pytest
 
 from relaax.client.child_process import Memory, Restart, run_task
 from relaax.client.restarts import EnvironmentHangs, FailedTooOften
-from relaax.client.run_result import RunOutcome, RunResult
-from relaax.client.simulator import EpisodeSummary
+from relaax.client.simulator import EpisodeSummary, RunOutcome, RunResult
 from relaax.errors import ProtocolError
 
 FINISHED = RunResult(RunOutcome.FINISHED, "1 episodes are over")

@@ -11,15 +11,14 @@ from cryptography.hazmat.primitives import serialization
 from processes import free_port
 
 from relaax.address import Address
-from relaax.client import Client, Failure, VectorClient, access, transport
-from relaax.client.access import ClientAccess
-from relaax.client.transport import TcpTransport
+from relaax.client import Client, Failure, VectorClient, transport
+from relaax.client.transport import ClientAccess, TcpTransport
 from relaax.errors import AccessDenied, ConfigurationError
 from relaax.net.access import Access, TlsFiles
 from relaax.net.access.process_access import access_while
 from relaax.net.access.tls import server_context
 from relaax.net.guarded_server import GuardedServer
-from relaax.protocol.token_message import encode_token
+from relaax.protocol.first_bytes import encode_token
 from relaax.server.certificates.secrets_folder import SecretsFolder
 
 TOKEN, LOCAL = "player-token-0123456789", Address.parse("localhost:7001")
@@ -35,8 +34,8 @@ def _later(monkeypatch):
         if events:
             events.pop(0)()
 
-    monkeypatch.setattr(access.time, "sleep", pause)
-    monkeypatch.setattr(access.time, "monotonic", lambda: clock[0])
+    monkeypatch.setattr(transport.time, "sleep", pause)
+    monkeypatch.setattr(transport.time, "monotonic", lambda: clock[0])
     return events
 
 

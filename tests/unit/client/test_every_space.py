@@ -7,9 +7,9 @@ from gymnasium import spaces
 from gymnasium.vector import AutoresetMode, SyncVectorEnv
 
 from relaax.client import Client, VectorClient
-from relaax.client.environment_runner import GymnasiumRunner
 from relaax.client.gymnasium_observations import observation_space_as_json
-from relaax.client.run_result import RunOutcome
+from relaax.client.gymnasium_tasks import GymnasiumRunner
+from relaax.client.simulator import RunOutcome
 from relaax.client.vector_runner import VectorRunner
 from relaax.observations import arrays_in, mapped
 from relaax.protocol.json import encode_action

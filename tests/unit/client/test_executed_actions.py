@@ -11,8 +11,8 @@ from gymnasium.vector.utils import concatenate, create_empty_array
 from gymnasium.wrappers.vector import DictInfoToList
 
 from relaax.client import Client, Failure, VectorClient
-from relaax.client.environment_runner import GymnasiumRunner
 from relaax.client.gymnasium_executed import ExecutedActionReader
+from relaax.client.gymnasium_tasks import GymnasiumRunner
 from relaax.client.vector_runner import VectorRunner
 from relaax.protocol import binary
 from relaax.protocol.binary import ErrorCode, Welcome

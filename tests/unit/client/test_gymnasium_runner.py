@@ -8,11 +8,10 @@ from client_servers import HandMadeServer
 from clock import Clock
 
 from relaax.client import Backoff, Client
-from relaax.client.environment_runner import GymnasiumSimulator
 from relaax.client.gymnasium_numbers import UnusableAction
 from relaax.client.gymnasium_runner import GymnasiumRunner
-from relaax.client.run_result import RunOutcome
-from relaax.client.simulator import EpisodeSummary, RunObserver
+from relaax.client.gymnasium_tasks import GymnasiumSimulator
+from relaax.client.simulator import EpisodeSummary, RunObserver, RunOutcome
 from relaax.client.simulator_runner import SimulatorRunner
 from relaax.protocol import binary
 from relaax.protocol.binary import ErrorCode

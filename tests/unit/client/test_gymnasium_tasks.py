@@ -9,8 +9,7 @@ from relaax.client.gymnasium_factory import GymnasiumFactory
 from relaax.client.gymnasium_runner import run_command
 from relaax.client.gymnasium_tasks import SingleEnvironmentTask, VectorEnvironmentsTask
 from relaax.client.run_options import parse_options
-from relaax.client.run_result import RunOutcome
-from relaax.client.simulator import RunObserver
+from relaax.client.simulator import RunObserver, RunOutcome
 
 REQUIRED = ("--env", "CartPole-v1", "--rlx-server")
 

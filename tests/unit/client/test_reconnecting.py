@@ -9,7 +9,7 @@ import pytest
 
 from relaax.address import Address
 from relaax.client import Backoff, Client, Failure, VectorClient
-from relaax.client.retry_policy import RetryPolicy
+from relaax.client.connector import RetryPolicy
 from relaax.client.server_connection import ServerConnection
 from relaax.protocol import FrameConnection, binary
 from relaax.protocol.binary import ErrorCode

@@ -15,8 +15,7 @@ from relaax.client.restarts import (
     FailedTooOften,
     Restarts,
 )
-from relaax.client.run_result import RunOutcome
-from relaax.client.simulator import RunObserver
+from relaax.client.simulator import RunObserver, RunOutcome
 from relaax.client.vector_runner import VectorRunner
 from relaax.steps import EXECUTED, START, TERMINATED
 

@@ -3,7 +3,7 @@ from itertools import islice
 
 import pytest
 
-from relaax.client.retry_policy import Backoff
+from relaax.client.connector import Backoff
 
 
 def test_pauses_grow_up_to_the_maximum() -> None:

@@ -13,7 +13,7 @@ from gymnasium.wrappers.vector import RecordEpisodeStatistics
 from relaax.client import Client, VectorClient
 from relaax.client.gymnasium_runner import GymnasiumRunner
 from relaax.client.restarting_environments import RestartingEnvironments
-from relaax.client.run_result import RunOutcome
+from relaax.client.simulator import RunOutcome
 from relaax.client.vector_runner import VectorRunner
 from relaax.errors import ConfigurationError
 from relaax.observations import arrays_in

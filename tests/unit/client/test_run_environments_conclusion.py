@@ -4,7 +4,7 @@ import pytest
 
 from relaax.client.failure import Failure
 from relaax.client.run_environments import conclude
-from relaax.client.run_result import RunOutcome, RunResult, result_of_failure
+from relaax.client.simulator import RunOutcome, RunResult, result_of_failure
 from relaax.protocol.binary import ErrorCode
 
 FINISHED = RunResult(RunOutcome.FINISHED, "2 episodes are over")

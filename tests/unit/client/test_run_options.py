@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from relaax.client.retry_policy import Backoff
+from relaax.client.connector import Backoff
 from relaax.client.run_options import VideoOptions, parse_options
 from relaax.evaluation import Evaluation
 

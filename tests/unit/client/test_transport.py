@@ -10,8 +10,7 @@ from memory_connection import MemoryTransport
 
 from relaax.address import Address
 from relaax.client import Client, Failure, VectorClient
-from relaax.client.connector import Connector, Timeouts
-from relaax.client.retry_policy import RetryPolicy
+from relaax.client.connector import Connector, RetryPolicy, Timeouts
 from relaax.client.transport import TcpTransport
 from relaax.protocol.json import Act, RewardAndAct, decode_request, encode_action, encode_score
 from relaax.steps import FINAL, START, TERMINATED, TRUNCATED, Steps

@@ -7,7 +7,7 @@ from gymnasium import spaces
 from gymnasium.vector import AutoresetMode, SyncVectorEnv
 
 from relaax.client import Client, VectorClient
-from relaax.client.environment_runner import GymnasiumRunner
+from relaax.client.gymnasium_tasks import GymnasiumRunner
 from relaax.client.restarting_environments import RestartingEnvironments
 from relaax.client.vector_runner import VectorRunner
 from relaax.observations import arrays_in

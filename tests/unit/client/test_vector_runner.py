@@ -9,8 +9,7 @@ from gymnasium.vector import AutoresetMode, SyncVectorEnv
 from relaax.client import Backoff, VectorClient
 from relaax.client.gymnasium_numbers import UnusableAction
 from relaax.client.gymnasium_spaces import UnsupportedSpace
-from relaax.client.run_result import RunOutcome
-from relaax.client.simulator import RunObserver
+from relaax.client.simulator import RunObserver, RunOutcome
 from relaax.client.vector_runner import VectorRunner
 from relaax.errors import ConfigurationError
 from relaax.protocol import binary

@@ -3,8 +3,7 @@
 import pytest
 
 from relaax.parameters.process.standstill import Standstill, Training
-from relaax.telemetry.metrics import Metrics, NullMetrics
-from relaax.telemetry.wait_report import LEARNER, WaitReport
+from relaax.telemetry.metrics import LEARNER, Metrics, NullMetrics, WaitReport
 
 
 class Clock:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from relaax.processes.cores import usable_cores
+from relaax.processes.cgroups import usable_cores
 
 
 class Machine:
@@ -82,8 +82,9 @@ def test_without_cgroups_the_cores_that_the_process_is_bound_to_count(machine, t
 
 def test_the_cores_of_a_real_process():
     one = {min(os.sched_getaffinity(0))}
+    program = "from relaax.processes.cgroups import usable_cores; print(usable_cores())"
     found = subprocess.run(
-        [sys.executable, "-c", "from relaax.processes.cores import usable_cores as n; print(n())"],
+        [sys.executable, "-c", program],
         preexec_fn=lambda: os.sched_setaffinity(0, one),
         capture_output=True, text=True, check=True, timeout=60,
     )  # fmt: skip
@@ -98,4 +99,4 @@ def test_nothing_else_counts_cores():
         for path in (root / folder).rglob("*.py")
         if any(name in path.read_text() for name in ("cpu_count", "sched_getaffinity"))
     }
-    assert counting == {"relaax/processes/cores.py"}
+    assert counting == {"relaax/processes/cgroups.py"}

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from relaax.telemetry import log_file
-from relaax.telemetry.log_file import SharedLogFile
+from relaax.telemetry import logs
+from relaax.telemetry.logs import SharedLogFile
 
 LINE = re.compile(
     r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3} "
@@ -157,7 +157,7 @@ def test_lines_of_processes_that_write_at_once_and_are_killed_stay_whole(path):
 
 
 def test_a_process_that_holds_the_lock_for_ever_does_not_stop_the_others(opened, path, monkeypatch):
-    monkeypatch.setattr(log_file, "LOCK_TIMEOUT_S", 0.01)
+    monkeypatch.setattr(logs, "LOCK_TIMEOUT_S", 0.01)
     first, second = opened(), opened()
     with first.turn():
         second.handle(record("all the same"))

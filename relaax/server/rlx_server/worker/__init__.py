@@ -2,17 +2,14 @@
 
 ``process``       a worker's process, for one connection or for many
 ``loop``          the event loop: reads, sends, closes, and never waits for a client
-``environments``  slots of environments, and their places among all that train
+``environments``  slots of environments, their places among all that train, and their episodes
 ``requests``      joins the steps of all connections that are ready
 ``responder``     turns joined steps into answers, with one evaluation of the network
 ``responders``    one responder for training, and one for each kind of evaluation
 ``connection``    the state of one connection
 ``action_rule``   which actions an algorithm may return
-``session``       a client's conversation, without input and output
-``hello``         the first message of a connection
-``episodes``      running episodes, and their rewards and lengths
+``session``       a client's conversation, from its first message on, without input and output
 ``agents``        the choice of actions; an agent for each environment looks like a batch agent
-``inbox``         brings the connections of a shared worker
 ``measurements``  times of turns and evaluations
 ``stopping``      a worker's stop signals, and its deadline
 ``settings``      the worker's inheritance from its RLX server
@@ -21,6 +18,7 @@
 ``memory_connection``  the two ends of a connection in one process
 
 The way of a step: ``loop`` takes a payload from a ``connection``, whose codec decodes it into
-``Steps``; ``requests`` joins the steps of all connections that are ready, ``episodes`` reads their
-flags once into ``Transitions``, the batch agent chooses, and the answers go back the same way.
+``Steps``; ``requests`` joins the steps of all connections that are ready, ``environments`` reads
+their flags once into ``Transitions``, the batch agent chooses, and the answers go back the same
+way.
 """

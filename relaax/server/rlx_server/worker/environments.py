@@ -1,16 +1,23 @@
-"""The slots of a worker's environments, and their places among all that train."""
+"""A worker's environments: their slots, their places among all that train, and their episodes."""
 
+import time
 from collections.abc import Callable
 from functools import partial
 
 import numpy as np
+import numpy.typing as npt
 
 from relaax.algorithm_base import EnvironmentInfo
+from relaax.errors import ProtocolError
 from relaax.protocol.binary import Hello
 from relaax.server.rlx_server.tally import WorkerRow
 from relaax.server.rlx_server.tally.table import SlotPool
 from relaax.server.rlx_server.worker.settings import seed_after
-from relaax.steps import IntArray
+from relaax.steps import Flags, IntArray, Steps, Transitions, read_transitions
+from relaax.telemetry.interval_metrics import IntervalMetrics
+from relaax.telemetry.metrics import EPISODE_REWARD, Metrics
+
+FloatArray = npt.NDArray[np.float64]
 
 
 class Environments:
@@ -68,3 +75,126 @@ class Environments:
         self._places = np.concatenate([self._places, np.zeros(size - len(self._places), np.int64)])
         self._places[slots] = places
         return [partial(row.places.in_training, place) for place in places.tolist()]
+
+
+_NO_SCORES: FloatArray = np.zeros(0)
+
+#: So much is left out of means, that the sum of all that comes within a second is finite.
+_SUMMABLE = 1e290
+
+
+class NoEpisode(ProtocolError):
+    """A reward came for a slot where no episode goes on."""
+
+    def __init__(self, slot: int) -> None:
+        super().__init__("a reward came before act: no episode is going on")
+        self.slot = slot
+
+
+class Episodes:
+    """Rewards, steps and seconds of the episodes of all environments of a worker, by slot."""
+
+    def __init__(
+        self,
+        metrics: Metrics,
+        clock: Callable[[], float] = time.monotonic,
+        most_steps: int | None = None,
+    ) -> None:
+        self._most_steps = most_steps
+        self._metrics = metrics
+        self._means = IntervalMetrics(metrics, clock=clock)
+        self._clock = clock
+        self._is_running = np.zeros(0, np.bool_)
+        self._rewards = np.zeros(0)
+        self._lengths = np.zeros(0, np.int64)
+        self._started_at = np.zeros(0)
+
+    def open(self, slots: IntArray) -> None:
+        """Make room for ``slots``, where no episode goes on."""
+        size = max(int(slots.max()) + 1, len(self._is_running))
+        for name in ("_is_running", "_rewards", "_lengths", "_started_at"):
+            getattr(self, name).resize(size, refcheck=False)
+        self._is_running[slots] = False
+
+    def read(self, slots: IntArray, flags: Flags, rewards: FloatArray) -> Transitions:
+        """Return the flags' meaning; NoEpisode for a step outside of episodes. Changes nothing."""
+        is_running = self._is_running[slots]
+        transitions = read_transitions(slots, flags, rewards, is_running)
+        if not is_running.all():
+            idle = transitions.stepped[~self._is_running[transitions.stepped]]
+            if len(idle):
+                raise NoEpisode(int(idle[0]))
+        if self._most_steps is not None:
+            self._require_end(self._lengths[transitions.stepped], self._most_steps)
+        return transitions
+
+    def _require_end(self, lengths: IntArray, most: int) -> None:
+        """Raise ProtocolError for a step more than an episode may have."""
+        if len(lengths) and lengths.max() >= most:
+            raise ProtocolError(f"an episode has more than {most:,} steps (--max-episode-steps)")
+
+    def any_ends(self, slots: IntArray, steps: Steps) -> bool:
+        """Return whether an episode ends with ``steps`` of ``slots``, or is given up."""
+        given_up = steps.starts & self._is_running[slots]
+        return bool(steps.has_ended.any() or given_up.any())
+
+    def count(self, transitions: Transitions) -> FloatArray:
+        """Count the transitions; return the sums of rewards of the episodes that ended [E].
+
+        A sum may be too large for a float.
+        """
+        with np.errstate(over="ignore"):
+            self._rewards[transitions.stepped] += transitions.rewards
+            self._note_rewards(transitions.rewards)
+        self._lengths[transitions.stepped] += 1
+        if transitions.only_steps:
+            return _NO_SCORES
+        scores = self._rewards[transitions.ended]
+        self._end(transitions.ended)
+        self._give_up(transitions.given_up)
+        self._start(transitions.started)
+        return scores
+
+    def give_up(self, slots: IntArray) -> None:
+        """Count the episodes that go on in ``slots`` as over."""
+        self._give_up(slots[self._is_running[slots]])
+
+    def store_if_due(self) -> None:
+        """Store the means of episodes when a second is over."""
+        self._means.store_if_due()
+
+    def close(self) -> None:
+        """Store the remaining metrics."""
+        self._means.store()
+
+    def _note_rewards(self, rewards: FloatArray) -> None:
+        """Take note of the rewards of steps [N], of episodes that may have no end."""
+        total = float(rewards.sum())
+        if len(rewards) and abs(total) < _SUMMABLE:
+            self._means.add("episode/reward per step", total / len(rewards), len(rewards))
+
+    def _start(self, slots: IntArray) -> None:
+        self._is_running[slots] = True
+        self._rewards[slots] = 0.0
+        self._lengths[slots] = 0
+        self._started_at[slots] = self._clock()
+
+    def _give_up(self, slots: IntArray) -> None:
+        """Take note of episodes that have come to no end of their own."""
+        self._end(slots)
+
+    def _end(self, slots: IntArray) -> None:
+        """Store the episodes' metrics; nothing for one without a single step."""
+        now = self._clock()
+        self._is_running[slots] = False
+        for slot in slots.reshape(-1, 1):
+            reward, length = float(self._rewards[slot[0]]), int(self._lengths[slot[0]])
+            if length and np.isfinite(reward):
+                self._store(slot, reward, length, now - float(self._started_at[slot[0]]))
+
+    def _store(self, slot: IntArray, reward: float, length: int, seconds: float) -> None:
+        """Store the metrics of the episode that has ended in ``slot`` [1]."""
+        self._metrics.scalar(EPISODE_REWARD, reward)
+        self._means.add("episode/length", length)
+        self._means.add("episode/time", seconds)
+        self._means.add("episode/reward per time", reward / max(seconds, 1e-9))

@@ -14,12 +14,12 @@ from relaax.errors import AgentError, NoRoom, ProtocolError
 from relaax.protocol import MessageConnection, binary
 from relaax.protocol.binary import ErrorCode
 from relaax.server.rlx_server.entrance import NOT_ANY_MORE
+from relaax.server.rlx_server.handover import Inbox
 from relaax.server.rlx_server.lobby import Lobby
 from relaax.server.rlx_server.tally import WorkerRow, private_row
 from relaax.server.rlx_server.worker.action_rule import ActionRule
 from relaax.server.rlx_server.worker.agents import Agents
 from relaax.server.rlx_server.worker.connection import Connection, TokenWatch
-from relaax.server.rlx_server.worker.inbox import Inbox
 from relaax.server.rlx_server.worker.requests import Request
 from relaax.server.rlx_server.worker.responder import Answer, Responder
 from relaax.server.rlx_server.worker.responders import Responders

@@ -15,9 +15,9 @@ from relaax.protocol import FrameConnection
 from relaax.protocol.binary import ErrorCode
 from relaax.replay.client.spread import SpreadWriter
 from relaax.server.exploitation import Exploiting, exploiting_agent
+from relaax.server.rlx_server.handover import Inbox
 from relaax.server.rlx_server.tally import WorkerRow
 from relaax.server.rlx_server.worker.agents import Agents, SeparateAgents
-from relaax.server.rlx_server.worker.inbox import Inbox
 from relaax.server.rlx_server.worker.loop import Worker
 from relaax.server.rlx_server.worker.settings import (
     Exploitation,

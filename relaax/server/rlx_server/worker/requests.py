@@ -9,7 +9,7 @@ import numpy.typing as npt
 from relaax.algorithm_base import BatchAgentBase
 from relaax.errors import InvalidState
 from relaax.observations import Observations, joined, kind_of, mapped
-from relaax.server.rlx_server.worker.episodes import Episodes, FloatArray
+from relaax.server.rlx_server.worker.environments import Episodes, FloatArray
 from relaax.server.rlx_server.worker.session import Session
 from relaax.steps import Flags, IntArray, States, Steps, Transitions, number_of
 

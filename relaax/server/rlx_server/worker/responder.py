@@ -14,8 +14,12 @@ from relaax.server.rlx_server.limits import NO_LIMITS, ClientLimits
 from relaax.server.rlx_server.tally import WorkerRow, private_row
 from relaax.server.rlx_server.worker.action_rule import ActionRule, UnusableActions
 from relaax.server.rlx_server.worker.agents import Agents
-from relaax.server.rlx_server.worker.environments import Environments
-from relaax.server.rlx_server.worker.episodes import Episodes, FloatArray, NoEpisode
+from relaax.server.rlx_server.worker.environments import (
+    Environments,
+    Episodes,
+    FloatArray,
+    NoEpisode,
+)
 from relaax.server.rlx_server.worker.measurements import Measurements
 from relaax.server.rlx_server.worker.requests import Joiner, Report, Request
 from relaax.server.rlx_server.worker.session import Actions, Session

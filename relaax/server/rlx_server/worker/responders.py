@@ -9,8 +9,7 @@ from relaax.server.rlx_server.limits import NO_LIMITS, ClientLimits
 from relaax.server.rlx_server.tally import WorkerRow
 from relaax.server.rlx_server.worker.action_rule import ActionRule
 from relaax.server.rlx_server.worker.agents import Agents
-from relaax.server.rlx_server.worker.environments import Environments
-from relaax.server.rlx_server.worker.episodes import Episodes, FloatArray
+from relaax.server.rlx_server.worker.environments import Environments, Episodes, FloatArray
 from relaax.server.rlx_server.worker.measurements import Measurements
 from relaax.server.rlx_server.worker.requests import Request
 from relaax.server.rlx_server.worker.responder import Answer, Refusal, Responder

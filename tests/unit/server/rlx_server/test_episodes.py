@@ -5,7 +5,7 @@ import pytest
 from served_worker import StoredMetrics
 
 from relaax.errors import ProtocolError
-from relaax.server.rlx_server.worker.episodes import Episodes, NoEpisode
+from relaax.server.rlx_server.worker.environments import Episodes, NoEpisode
 from relaax.steps import FINAL, START, TERMINATED, TRUNCATED, Steps
 
 

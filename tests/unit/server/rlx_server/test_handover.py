@@ -8,8 +8,7 @@ import socket
 
 import pytest
 
-from relaax.server.rlx_server.handover import Outbox, Report, channel
-from relaax.server.rlx_server.worker.inbox import Inbox
+from relaax.server.rlx_server.handover import Inbox, Outbox, Report, channel
 
 
 class Ends:

@@ -14,9 +14,9 @@ from relaax.net.access import Refusals, TlsFiles, TokenFile
 from relaax.net.access.tls import client_context, server_context
 from relaax.protocol import FrameConnection, binary
 from relaax.protocol.binary import ErrorCode, Hello
+from relaax.protocol.first_bytes import encode_token
 from relaax.protocol.json.messages import Act, encode_request
 from relaax.protocol.tls_socket import TlsSocket
-from relaax.protocol.token_message import encode_token
 from relaax.server.certificates.secrets_folder import SecretsFolder
 from relaax.server.rlx_server import lobby as lobbies
 from relaax.server.rlx_server.entrance import Guard

@@ -9,7 +9,7 @@ from relaax.configuration.algorithm_loader import load_algorithm
 from relaax.errors import InvalidState
 from relaax.protocol import binary
 from relaax.protocol.binary import Hello
-from relaax.server.rlx_server.worker.hello import begin
+from relaax.server.rlx_server.worker.session import begin
 from relaax.server.rlx_server.worker.settings import WorkerSettings
 from relaax.spaces import discrete
 

@@ -5,7 +5,7 @@ import pytest
 from relaax.errors import InvalidState
 from relaax.protocol import binary, json
 from relaax.protocol.binary import Hello
-from relaax.server.rlx_server.worker.hello import begin
+from relaax.server.rlx_server.worker.session import begin
 from relaax.server.rlx_server.worker.settings import WorkerSettings
 
 

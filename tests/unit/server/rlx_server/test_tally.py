@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from clock import Clock
 
+from relaax.server.rlx_server.children import Watchdog
 from relaax.server.rlx_server.tally import Tally
 from relaax.server.rlx_server.tally.row import (
     CONNECTIONS,
@@ -16,7 +17,6 @@ from relaax.server.rlx_server.tally.row import (
     Cell,
 )
 from relaax.server.rlx_server.tally.table import MOST_WORKERS
-from relaax.server.rlx_server.watchdog import Watchdog
 from relaax.telemetry.kept_counts import DELIVERED, DROPPED, TAKEN
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from relaax.algorithm_base import ConfigBase
 from relaax.configuration import RlxServerOptions
-from relaax.processes.cores import usable_cores
+from relaax.processes.cgroups import usable_cores
 from relaax.server.rlx_server.wiring import (
     first_connection_mib,
     seeds_of_workers,

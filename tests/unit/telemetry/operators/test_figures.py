@@ -10,7 +10,7 @@ from relaax.replay.limiter import Limiter
 from relaax.replay.process.replay_metrics import replay_figures
 from relaax.replay.specs import ReplaySpec, TableSpec
 from relaax.replay.views import Transitions
-from relaax.telemetry.operators.save_record import SaveRecord
+from relaax.telemetry.operators.families import SaveRecord
 
 
 def read(figures):

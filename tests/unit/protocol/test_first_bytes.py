@@ -7,10 +7,16 @@ import pytest
 from tls_hello import client_hello
 
 from relaax.protocol.binary import Hello, encode_hello
-from relaax.protocol.foreign import RLX_BYTES, TLS_BYTES, foreign_protocol, is_plain_rlx, is_tls
+from relaax.protocol.first_bytes import (
+    RLX_BYTES,
+    TLS_BYTES,
+    encode_token,
+    foreign_protocol,
+    is_plain_rlx,
+    is_tls,
+)
 from relaax.protocol.framing import DEFAULT_MAX_FRAME_BYTES
 from relaax.protocol.json.messages import Act, encode_request
-from relaax.protocol.token_message import encode_token
 
 TEXTS = {
     b"GET / HTTP/1.1\r\nHost: a\r\n\r\n": "HTTP",

@@ -1,9 +1,29 @@
-"""Recognises the first bytes of other protocols, so that nothing waits for the rest of a frame.
+"""The first bytes of a connection: a token, or another protocol, of which nothing is waited for.
 
 Read as the length of a frame, the first four letters of HTTP and SSH are 512 MiB or more. A TLS
 record is not as clear: it may stand for 64 KiB to 72 MiB. The sixth byte decides there. It would be
 the second one of a message, and no first message of RLX has a control character there.
 """
+
+from relaax.protocol.connection import Payload
+
+#: No hello begins with it, and no JSON.
+TOKEN_HEAD = b"\x07RLX"
+
+#: More than the longest token needs.
+MAX_TOKEN_MESSAGE_BYTES = 1024
+
+
+def encode_token(token: str) -> bytes:
+    """Return the payload of the message that shows ``token``; it is not answered."""
+    return TOKEN_HEAD + token.encode("ascii")
+
+
+def shown_token(payload: Payload) -> bytes | None:
+    """Return the token that a message shows; None if it is another message."""
+    content = bytes(payload)
+    return content.removeprefix(TOKEN_HEAD) if content.startswith(TOKEN_HEAD) else None
+
 
 #: Of requests and of answers, in four letters: as long as the length of a frame.
 _HTTP = (
