@@ -8,7 +8,7 @@ from learning_parts import SMALL_COLUMNS, Recorder, small_policy, small_values
 from relaax.algorithm_base import NullMetrics, Values, Version
 from relaax.learning.model import Gradient
 from relaax.learning.on_policy.learner import OnPolicyLearner, WholeRollouts
-from relaax.learning.placements import InWorker
+from relaax.learning.placements import Driver, InWorker
 from relaax.learning.rollouts import RolloutBatch
 from relaax.parameters.optimizers import RMSProp, RMSPropSettings
 from relaax.parameters.parameter_service import ParameterService
@@ -64,14 +64,11 @@ class Learning:
         self.bridge = Recorder(ParameterService(self.store, NullMetrics()))
         self.model, self.policy = MeanReward(), small_policy()
         self.learner = OnPolicyLearner(
-            WholeRollouts(self.model, minibatches, most_at_once),
-            policy=self.policy,
-            gradients=self.bridge,
-            counter=self.bridge,
-            metrics=IntervalMetrics(self.bridge.stored, interval_s=0.0),
-            **values,
+            WholeRollouts(self.model, minibatches, most_at_once), self.policy, **values
         )
-        self.sink = InWorker(self.learner, expected)
+        metrics = IntervalMetrics(self.bridge.stored, interval_s=0.0)
+        self.driver = Driver(self.learner, self.bridge, self.bridge, metrics)
+        self.sink = InWorker(self.learner, self.driver, expected)
 
     @property
     def rollouts(self):

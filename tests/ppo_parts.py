@@ -82,7 +82,7 @@ class Played:
         while True:
             with suppress(NotReady):
                 sample = self.replay.sample("rollouts", self.settings.rollouts_per_batch, 0.0)
-                return self.learner.prepare(sample)
+                return self.learner.inputs["rollouts"].prepare(sample)
             self.move()
 
     def parameters(self):

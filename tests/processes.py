@@ -43,6 +43,12 @@ FAST_DA3C = {
     "normalize_advantages": True, "rollouts_per_update": 32, "RMSProp": {"decay": 0.99},
 }  # fmt: skip
 
+SMALL_PPO = {
+    "path": str(REPOSITORY / "algorithms" / "ppo"), "state_size": [4], "action_size": 2,
+    "hidden_layers": [8], "episode_len": 16, "rollouts_per_batch": 4, "passes": 2,
+    "minibatches": 2, "seed": 1,
+}  # fmt: skip
+
 SMALL_SAC = {
     "path": str(REPOSITORY / "algorithms" / "sac"), "state_size": [3], "action_size": 1,
     "action_low": -2, "action_high": 2, "hidden_layers": [8], "batch_size": 16,

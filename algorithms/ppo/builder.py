@@ -42,7 +42,7 @@ class PpoBuilder(OnPolicyBuilder[Config]):
             network, tensors, surrogate, self.knobs, minibatch, settings.mask_name, settings.kl_stop
         )
 
-    def learning_rate(self, method: Method[Any]) -> float:
+    def learning_rate(self) -> float:
         """See OnPolicyBuilder: it may be adapted."""
         return self.knobs.now.learning_rate
 

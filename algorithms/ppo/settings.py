@@ -121,11 +121,16 @@ class PpoSettings(PolicySettings, FilterSettings):
 
     @model_validator(mode="after")
     def _adapts_where_it_can(self) -> "PpoSettings":
-        if self.learner == "worker" and self.learning_rate_schedule == "kl":
-            raise ValueError(
-                "learning_rate_schedule: kl needs learner: process: with learner: worker the "
-                "parameter server has the learning rate, which workers do not move"
-            )
+        if self.learning_rate_schedule == "kl":
+            for key, is_given in (
+                ("learner: worker", self.learner == "worker"),
+                ("learners", self.learners is not None),
+            ):
+                if is_given:
+                    raise ValueError(
+                        f"learning_rate_schedule: kl needs one learner in a process: with {key} "
+                        "the parameter server has the learning rate, which gradients do not move"
+                    )
         return self
 
     @model_validator(mode="after")

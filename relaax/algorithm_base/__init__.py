@@ -36,6 +36,7 @@ from relaax.algorithm_base.roles import (
     Evaluations,
     ExperienceSink,
     FloatVector,
+    Gradient,
     GradientSink,
     Lineage,
     MetricsSink,
@@ -59,7 +60,7 @@ from relaax.telemetry.metrics import Metrics, NullMetrics
 __all__ = [
     "AgentBase", "BatchAgentBase", "BridgeBase", "BridgeControlBase", "Builder", "Checkpoint",
     "CheckpointMismatch", "ConfigBase", "EnvironmentInfo", "EvaluatedPolicy", "Evaluation",
-    "Evaluations", "EvaluatorBase", "ExperienceSink", "FloatVector", "GradientSink",
+    "Evaluations", "EvaluatorBase", "ExperienceSink", "FloatVector", "Gradient", "GradientSink",
     "Input", "InvalidState", "Learner", "LearnerBase", "Lineage", "Metrics", "MetricsSink",
     "NullMetrics", "NullSaver",
     "ParameterServerBase", "Phase", "Publication", "PublishedInfo", "Publisher", "RefusesCalls",

@@ -1,7 +1,7 @@
 """What learns from batches of experience."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from relaax.algorithm_base.bridge_base import BridgeBase
-from relaax.algorithm_base.roles import FloatVector
+from relaax.algorithm_base.roles import FloatVector, Gradient, Values
 
 Array = npt.NDArray[Any]
 
@@ -38,23 +38,34 @@ class Step:
     priorities: Mapping[str, npt.NDArray[np.float64]] = field(default_factory=dict)
     #: Numbers for TensorBoard, by name.
     terms: Mapping[str, float] = field(default_factory=dict)
+    #: A gradient, which a placement takes to the parameters; None where the learner has changed
+    #: parameters of its own, or nothing.
+    update: Gradient | None = None
 
 
 class Learner(ABC):
-    """Changes parameters by batches; it does not know where it runs.
+    """Makes updates of batches; it does not know where it runs.
 
-    A placement gives it batches: a worker its rollouts, the process of a learner items of tables.
+    A placement gives it batches, a worker its rollouts, the process of a learner items of tables.
+    It takes each update to the parameters, and hands the newer values back.
     """
 
+    #: The batches of a step, by the table that each is drawn from.
+    inputs: Mapping[str, Input]
+
     @abstractmethod
-    def step(self, batches: Mapping[str, Any]) -> Step:
-        """Learn from one batch of each input, by the name of its table."""
+    def steps(self, batches: Mapping[str, Any]) -> Iterator[Step]:
+        """Yield an update after the other, of one batch of each input, by the table's name.
 
-    def close(self) -> None:
-        """Release what the learner holds."""
+        Values that an update led to are taken before the next one is asked for.
+        """
+
+    @abstractmethod
+    def take(self, values: Values) -> None:
+        """Go on with these values of the parameters; without a vector nothing has changed."""
 
 
-class LearnerBase(Learner):
+class LearnerBase(ABC):
     """A learner in a process of its own, which draws its batches from tables.
 
     That process drives it::
@@ -73,7 +84,7 @@ class LearnerBase(Learner):
         learner.close()
     """
 
-    #: The batches of a step, by the table that each is drawn from.
+    #: See Learner.
     inputs: Mapping[str, Input]
     #: Whether ``parameters`` is published; not where the parameter server makes the updates.
     publishes: bool = True
@@ -90,6 +101,10 @@ class LearnerBase(Learner):
 
     def connected(self, parameter_server: BridgeBase) -> None:
         """Take the way to the parameter server, once, after ``restore`` and before all steps."""
+
+    @abstractmethod
+    def step(self, batches: Mapping[str, Any]) -> Step:
+        """Learn from one batch of each input, by the name of its table."""
 
     @abstractmethod
     def parameters(self) -> FloatVector:
@@ -112,3 +127,6 @@ class LearnerBase(Learner):
         Names and shapes are compared after that.
         """
         return state
+
+    def close(self) -> None:
+        """Release what the learner holds."""

@@ -101,6 +101,18 @@ class Evaluations:
     scores: Sequence[tuple[int, float]] = ()
 
 
+@dataclass(frozen=True)
+class Gradient:
+    """An update of the values: a gradient that moves them."""
+
+    #: float32 [size]
+    vector: FloatVector
+    #: The values that it was computed at.
+    computed_with: Version | None = None
+    #: Environment steps behind it.
+    steps: int = 0
+
+
 class StepCounter(Protocol):
     """Counts environment steps."""
 

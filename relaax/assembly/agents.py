@@ -1,6 +1,6 @@
 """Wires the actor of a worker, whatever the algorithm is."""
 
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 
@@ -15,7 +15,7 @@ from relaax.learning.exploration.noise import UniformAtFirst
 from relaax.learning.filters import FilteringModel, Filters, ParameterSource
 from relaax.learning.model import PolicyModel
 from relaax.learning.on_policy.learner import OnPolicyLearner
-from relaax.learning.placements import Gathering, Home, InWorker, NoLearner, OnThread, WorkerHome
+from relaax.learning.placements import Driver, Gathering, Home, InWorker, NoLearner, OnThread
 from relaax.learning.policy import CurrentPolicy, PolicyUse
 from relaax.learning.previous import PreviousStep
 from relaax.learning.rollouts import RolloutBatch, RolloutStore
@@ -61,8 +61,10 @@ def make_actor(
     tensors, size = ParameterTensors(parts.network, parts.gpu), parts.network.manifest.size
     source: Any = filters.bridged(parameter_server)
     if worker is None:
-        pulled = PublishedSource(parameter_server) if recording.is_on_policy else parameter_server
-        source = filters.sourced(pulled)
+        counts_steps = recording.is_on_policy and recording.is_published
+        source = filters.sourced(
+            PublishedSource(parameter_server) if counts_steps else parameter_server
+        )
     model = clean = _model_of(parts, recording, tensors)
     unpack = tensors.unpack
     if worker is None and filters.states:
@@ -155,16 +157,17 @@ def _experience(
         return PullingSink(experience, source, policy, interval_s, use), recorder
     if not worker.learns:
         return NoLearner(), None
-    home = WorkerHome(
-        policy, source, parameter_server, IntervalMetrics(metrics), random.spawn(1)[0]
-    )
-    learner = cast(OnPolicyLearner[Any], builder.learner(Home(None, home)))
-    sink = _placed(learner, worker, metrics, learns_in_background)
+    learner = builder.learner(Home(None, random.spawn(1)[0], policy))
+    if not isinstance(learner, OnPolicyLearner):
+        raise TypeError(f"{type(learner).__name__} does not learn in a worker")
+    driver = Driver(learner, source, parameter_server, IntervalMetrics(metrics))
+    sink = _placed(learner, driver, worker, metrics, learns_in_background)
     return sink, RolloutStore(worker.rollout_len, recording.columns)
 
 
 def _placed(
     learner: OnPolicyLearner[Any],
+    driver: Driver,
     worker: WorkerParts,
     metrics: MetricsSink,
     learns_in_background: bool,
@@ -173,7 +176,7 @@ def _placed(
     most, least = worker.most, worker.least
     sink: ExperienceSink[RolloutBatch]
     if worker.waits == "always" or not learns_in_background:
-        sink = InWorker(learner, expected=max(most, least) if learns_in_background else 0)
+        sink = InWorker(learner, driver, max(most, least) if learns_in_background else 0)
     else:
-        sink = OnThread(learner, learner.policy, metrics, most, drops=worker.waits == "never")
+        sink = OnThread(learner, driver, metrics, most, drops=worker.waits == "never")
     return Gathering(sink, least) if least > 1 else sink

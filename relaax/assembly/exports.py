@@ -5,6 +5,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, Generic, TypeVar
 
+import numpy as np
+
 from relaax.acting.agent import SingleAgent
 from relaax.algorithm_base import (
     AgentBase,
@@ -95,7 +97,8 @@ class Assembly(Generic[ConfigT]):
     def make_learner(self, config: ConfigT, seed: int | None) -> LearnerBase:
         """Return the learner of a process of its own."""
         prepare_to_fork()
-        learner = self._make_builder(config).learner(Home(seed))
+        random = np.random.default_rng(None if seed is None else [seed, 2])
+        learner = self._make_builder(config).learner(Home(seed, random))
         if not isinstance(learner, LearnerBase):
             raise TypeError(f"{type(learner).__name__} is no LearnerBase")
         return learner

@@ -6,14 +6,8 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from relaax.algorithm_base import FloatVector, Learner
-from relaax.assembly.parts import (
-    Averaging,
-    ExperienceParts,
-    MethodBuilder,
-    ParameterParts,
-    PolicyParts,
-)
+from relaax.algorithm_base import FloatVector, LearnerBase
+from relaax.assembly.parts import ExperienceParts, MethodBuilder, ParameterParts, PolicyParts
 from relaax.learning.off_policy.config import POLICY_VARIABLE, OffPolicyConfig
 from relaax.learning.off_policy.learner import OffPolicyLearner
 from relaax.learning.off_policy.learner_roles import Update
@@ -102,27 +96,23 @@ class OffPolicyBuilder(MethodBuilder[ConfigT]):
         )
         if learners is None:
             return parts
-        averaging = None
-        if learners.gradients == "synchronous":
-            averaging = Averaging(learners.count, learners.timeout, filters)
         return replace(
             parts,
             initial=np.concatenate([*initial.values(), *filters.initial()]),
             optimizer=filters.optimizer(self._optimizer(initial)),
-            averaging=averaging,
+            averaging=self.averaging(),
         )
 
-    def learner(self, home: Home) -> Learner:
+    def learner(self, home: Home) -> LearnerBase:
         """See Builder."""
         from relaax.learning.off_policy.variables_tf import Variables
         from relaax.learning.tensorflow_runtime_tf import configure_tensorflow
 
-        config, settings, seed = self.config, self.config.settings, home.seed
+        config, settings, random = self.config, self.config.settings, home.random
         configure_tensorflow(settings.gpu, has_the_machine=True, splits_operations=True)
-        random = np.random.default_rng(None if seed is None else [seed, 2])
-        rates = config.learning_rates
+        initial, rates = config.initial(home.seed), config.learning_rates
         return OffPolicyLearner(
-            self.update(lambda followers: Variables(config.initial(seed), followers, rates)),
+            self.update(lambda followers: Variables(initial, followers, rates)),
             TABLE,
             settings.batch_size,
             lambda count: self.noise(random, count),

@@ -91,6 +91,9 @@ class ExperienceParts:
     units: Mapping[str, Any]
     #: Whether likelihoods of actions and the learner's versions are stored.
     is_on_policy: bool
+    #: Whether a learner publishes the parameters, where one has a process of its own; several push
+    #: gradients.
+    is_published: bool = True
     #: How workers learn; None where they deliver to a learner in a process of its own.
     worker: WorkerParts | None = None
     #: How often workers ask for newer parameters, in seconds.
@@ -152,6 +155,13 @@ class MethodBuilder(
     def network(self) -> Network:
         """See Builder."""
         return self.config.network
+
+    def averaging(self) -> Averaging | None:
+        """Return how gradients of several learners become one update; None: each is one."""
+        learners = self.config.settings.learners
+        if learners is None or learners.gradients == "asynchronous":
+            return None
+        return Averaging(learners.count, learners.timeout, self.config.filters())
 
     def policy(self, seed: int) -> PolicyParts:
         """See Builder."""

@@ -3,7 +3,7 @@
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from math import inf
-from typing import Any
+from typing import Any, Literal
 
 from pydantic import Field, PositiveFloat
 
@@ -18,6 +18,19 @@ from relaax.learning.rollouts import Columns
 from relaax.learning.shapes import HistoryLength, StateSize
 from relaax.observations import Shapes
 from relaax.spaces import Space
+
+
+class LearnersSection(Section):
+    """Several learners on one set of parameters, which the parameter server moves."""
+
+    #: How many learners there are. Each that waits for others holds a thread of the server.
+    count: int = Field(ge=1, le=12)
+    #: ``synchronous``: an update is the mean of a gradient of each learner. ``asynchronous``: each
+    #: gradient is an update (Nair et al. 2015, https://arxiv.org/abs/1507.04296).
+    gradients: Literal["synchronous", "asynchronous"] = "synchronous"
+    #: How long a learner is waited for, in seconds, before the others go on without it: less than
+    #: a call to the parameter server may take.
+    timeout: float = Field(5.0, gt=0, le=8)
 
 
 class MethodSettings(Section):
@@ -40,6 +53,8 @@ class MethodSettings(Section):
     clip_rewards: bool = False
     #: Let TensorFlow see the GPU.
     gpu: bool = False
+    #: Several learners, each in a process of its own; None: one, which publishes.
+    learners: LearnersSection | None = None
     #: Seed of initial parameters, of actions and of samples; None draws one.
     seed: int | None = Field(None, ge=0)
 

@@ -4,18 +4,12 @@ import re
 
 import pytest
 from event_scalars import scalars
-from processes import REPOSITORY, Training, wait_for
+from processes import SMALL_PPO, Training, wait_for
 from worker_modes import SHARED
 
 from relaax.replay.client.stub import ReplayStub
 
 pytestmark = [pytest.mark.integration, SHARED]
-
-SMALL_PPO = {
-    "path": str(REPOSITORY / "algorithms" / "ppo"), "state_size": [4], "action_size": 2,
-    "hidden_layers": [8], "episode_len": 16, "rollouts_per_batch": 4, "passes": 2,
-    "minibatches": 2, "seed": 1,
-}  # fmt: skip
 
 
 def test_a_training_learns_from_each_step_once(training: Training):

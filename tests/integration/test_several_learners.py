@@ -1,29 +1,37 @@
 """Two learners that move one set of parameters, and draw from one replay server."""
 
 import signal
+from typing import Any, TypeAlias
 
 import pytest
-from processes import SMALL_SAC, Process, Training, free_port, wait_for
+from processes import SMALL_PPO, SMALL_SAC, Process, Training, free_port, wait_for
 from worker_modes import SHARED
 
 from relaax.parameters import Bridge
 
 pytestmark = [pytest.mark.integration, SHARED]
 
+Case: TypeAlias = tuple[dict[str, Any], str]
 
-def start(training: Training, gradients: str, **algorithm) -> list[Process]:
+#: An algorithm, and an environment for it.
+SAC = ({**SMALL_SAC, "updates_per_step": 1.0}, "Pendulum-v1")
+PPO = (SMALL_PPO, "CartPole-v1")
+
+
+def start(training: Training, gradients: str, case: Case = SAC, **keys) -> list[Process]:
     """Start all; return the two learners."""
     url = f"127.0.0.1:{free_port()}"
     learners = {"count": 2, "gradients": gradients, "timeout": 1.0}
+    algorithm, env = case
     training.configure(
-        {**SMALL_SAC, "learners": learners, "updates_per_step": 1.0, **algorithm},
+        {**algorithm, "learners": learners, **keys},
         learner={"replay-servers": [url], "checkpoint-interval": 1.0},
     )
     training.start_parameter_server()
     training.start_replay_server(url)
     started = [start_learner(training, number) for number in range(2)]
     training.start_rlx_server()
-    training.start_environments(2, env="Pendulum-v1", is_paced=True)
+    training.start_environments(2, env=env, is_paced=True)
     return started
 
 
@@ -36,11 +44,13 @@ def wait_for_updates(bridge: Bridge, more: int = 30) -> None:
     wait_for(lambda: bridge.get().version.number > target, "more updates")
 
 
-@pytest.mark.parametrize("gradients", ["synchronous", "asynchronous"])
+@pytest.mark.parametrize(
+    ("case", "gradients"), [(SAC, "synchronous"), (SAC, "asynchronous"), (PPO, "synchronous")]
+)
 def test_a_learner_that_is_killed_is_missed_and_takes_part_again(
-    training: Training, bridge: Bridge, gradients: str
+    training: Training, bridge: Bridge, case: Case, gradients: str
 ):
-    first, second = start(training, gradients)
+    first, second = start(training, gradients, case)
     wait_for_updates(bridge)
     second.kill()
     wait_for_updates(bridge)
@@ -51,6 +61,7 @@ def test_a_learner_that_is_killed_is_missed_and_takes_part_again(
         assert learner.wait() == 0
 
 
-def test_both_end_with_the_training(training: Training):
-    start(training, "synchronous", max_global_step=1500)
+@pytest.mark.parametrize("case", [SAC, PPO])
+def test_both_end_with_the_training(training: Training, case: Case):
+    start(training, "synchronous", case, max_global_step=1500)
     assert [process.wait() for process in training.processes] == [0] * 6

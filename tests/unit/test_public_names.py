@@ -8,8 +8,8 @@ PUBLIC = {
     "relaax.algorithm_base": """
         AgentBase BatchAgentBase BridgeBase BridgeControlBase Builder Checkpoint CheckpointMismatch
         ConfigBase EnvironmentInfo EvaluatedPolicy Evaluation Evaluations EvaluatorBase
-        ExperienceSink FloatVector GradientSink Input InvalidState Learner LearnerBase Lineage
-        Metrics MetricsSink NullMetrics NullSaver ParameterServerBase Phase Publication
+        ExperienceSink FloatVector Gradient GradientSink Input InvalidState Learner LearnerBase
+        Lineage Metrics MetricsSink NullMetrics NullSaver ParameterServerBase Phase Publication
         PublishedInfo Publisher RefusesCalls RunningParameterServer Saver Section Shard Slice
         Step StepCounter Transitions Values VariableFeed VariableSink VariableSource
         Version Wanted require_same_fingerprint

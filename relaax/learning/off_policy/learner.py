@@ -1,17 +1,27 @@
 """Makes an update of each batch of transitions that is drawn."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from relaax.algorithm_base import BridgeBase, FloatVector, Input, LearnerBase, Step
+from relaax.algorithm_base import (
+    BridgeBase,
+    FloatVector,
+    Gradient,
+    Input,
+    Learner,
+    LearnerBase,
+    Step,
+    Values,
+    Version,
+)
 from relaax.learning.filters import Filters, scaled_states
 from relaax.learning.off_policy.learner_roles import TransitionBatch, Update
 from relaax.learning.off_policy.settings import PrioritySection
-from relaax.learning.placements.shared import GradientUpdate, SharedUpdate
+from relaax.learning.placements.driver import Driver
 from relaax.learning.steps import ACTION, extras_in, observations_in, side_by_side
 from relaax.observations import Observations, mapped
 from relaax.parameters.schedule import Remembered
@@ -24,7 +34,7 @@ FloatArray = npt.NDArray[np.float32]
 UPDATES, STATISTICS = "updates", "statistics"
 
 
-class OffPolicyLearner(LearnerBase):
+class OffPolicyLearner(Learner, LearnerBase):
     """Draws, weighs, and updates; ``noise`` returns what an update of B transitions draws with.
 
     Observations are ``history_len`` states, side by side along the last axis. They are stored as
@@ -52,6 +62,9 @@ class OffPolicyLearner(LearnerBase):
         self._beta = None if priorities is None else Remembered(priorities.beta_schedule())
         self._updates = 0
         self.publishes = not shares_gradients
+        #: Where gradients are shared: what pushes them, and the values that they are computed at.
+        self._driver: Driver | None = None
+        self._version: Version | None = None
         self._history_len = history_len
         self._filters = filters or Filters()
         #: Of all batches so far; with other learners the parameter server has them.
@@ -60,9 +73,9 @@ class OffPolicyLearner(LearnerBase):
     def connected(self, parameter_server: BridgeBase) -> None:
         """Share gradients with other learners, if it was made for that."""
         if not self.publishes:
-            update = cast(GradientUpdate, self._update)
             source = self._filters.bridged(parameter_server)
-            self._update = SharedUpdate(update, source, self._updates)
+            self._begin(source.get())
+            self._driver = Driver(self, source, parameter_server, loses=True)
 
     def prepare(self, sample: Sample) -> TransitionBatch:
         """Return the transitions of a sample."""
@@ -80,15 +93,31 @@ class OffPolicyLearner(LearnerBase):
 
     def step(self, batches: Mapping[str, TransitionBatch]) -> Step:
         """Make one update."""
-        made = self._update(self._filtered(batches[self._table]), self._updates + 1)
-        if made is None:
-            return Step(updates=0)
-        errors, terms = made
-        self._updates += 1
-        if self._priorities is None:
-            return Step(terms=terms)
-        priorities = errors.astype(np.float64) + self._priorities.least_priority
-        return Step(priorities={self._table: priorities}, terms=terms)
+        if self._driver is None:
+            return next(self.steps(batches))
+        return self._driver.learn(batches)
+
+    def steps(self, batches: Mapping[str, TransitionBatch]) -> Iterator[Step]:
+        """Yield an update that is made, or, where they are shared, the gradient for it."""
+        batch, update = self._filtered(batches[self._table]), None
+        if self.publishes:
+            errors, terms = self._update(batch, self._updates + 1)
+            self._updates += 1
+        else:
+            gradient, errors, terms = self._update.gradient(batch)
+            update = Gradient(gradient, self._version)
+        priorities = dict[str, npt.NDArray[np.float64]]()
+        if self._priorities is not None:
+            found = errors.astype(np.float64) + self._priorities.least_priority
+            priorities[self._table] = found
+        yield Step(priorities=priorities, terms=terms, update=update)
+
+    def take(self, values: Values) -> None:
+        """Go on with the values that a gradient led to; targets follow."""
+        self._version = values.version
+        if values.vector is not None:
+            self._updates += 1
+            self._update.load(values.vector, self._updates)
 
     def parameters(self) -> FloatVector:
         """Return the policy's parameters, and the statistics of filters behind them."""
@@ -112,6 +141,16 @@ class OffPolicyLearner(LearnerBase):
             self._filters.settle(self._statistics)
         if self._beta is not None:
             self._beta.restore(state, self._updates)
+
+    def _begin(self, values: Values) -> None:
+        """Take the first values of the parameter server; before any update, targets are copies."""
+        if values.vector is None:
+            raise RuntimeError("the first values of the parameter server came without their vector")
+        self._version = values.version
+        if self._updates:
+            self._update.load(values.vector, self._updates)
+        else:
+            self._update.begin(values.vector)
 
     def _observations(self, columns: Mapping[str, Array], prefix: str = "") -> Observations:
         found = observations_in(columns, prefix)

@@ -45,11 +45,19 @@ class Update(Protocol):
 
     def __call__(
         self, batch: TransitionBatch, number: int
-    ) -> tuple[FloatArray, Mapping[str, float]] | None:
-        """Make the update of this number, from 1; return errors float32 [B] and terms.
+    ) -> tuple[FloatArray, Mapping[str, float]]:
+        """Make the update of this number, from 1; return errors float32 [B] and terms."""
 
-        None if the update is lost, and is to be made again, with another batch.
-        """
+    def gradient(
+        self, batch: TransitionBatch
+    ) -> tuple[FloatVector, FloatArray, Mapping[str, float]]:
+        """Return the gradients of all that is learnt, joined [sizes], errors [B] and terms."""
+
+    def load(self, joined: FloatVector, number: int) -> None:
+        """Take all that is learnt [sizes] after the update of this number; targets follow."""
+
+    def begin(self, joined: FloatVector) -> None:
+        """Take all that is learnt [sizes] before the first update; targets are copies."""
 
     def state(self) -> dict[str, Array]:
         """Return all variables by name."""

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Iterator
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -34,19 +34,6 @@ class PrioritySection(Section):
         return Schedule("beta of priorities", self.beta, 1.0, self.beta_updates, "beta_updates")
 
 
-class LearnersSection(Section):
-    """Several learners on one set of parameters, which the parameter server moves."""
-
-    #: How many learners there are. Each that waits for others holds a thread of the server.
-    count: int = Field(ge=1, le=12)
-    #: ``synchronous``: an update is the mean of a gradient of each learner. ``asynchronous``: each
-    #: gradient is an update (Nair et al. 2015, https://arxiv.org/abs/1507.04296).
-    gradients: Literal["synchronous", "asynchronous"] = "synchronous"
-    #: How long a learner is waited for, in seconds, before the others go on without it: less than
-    #: a call to the parameter server may take.
-    timeout: float = Field(5.0, gt=0, le=8)
-
-
 class OffPolicySettings(MethodSettings):
     """Derive an algorithm's settings from it: they add actions, and may give other defaults."""
 
@@ -67,8 +54,6 @@ class OffPolicySettings(MethodSettings):
     updates_per_step: PositiveFloat | None = 1.0
     #: Draw transitions by their errors: ``true``, or a section; None: all alike.
     prioritized: PrioritySection | None = None
-    #: Several learners; None: one, which publishes.
-    learners: LearnersSection | None = None
     #: Steps that rewards are summed over before the value of what follows.
     n_step: PositiveInt = 1
 

@@ -96,7 +96,7 @@ class PolicySettings(MethodSettings, OptimizerSections):
     @model_validator(mode="after")
     def _keeps_its_batches(self) -> "PolicySettings":
         if self.learner == "worker":
-            keys = ("burn_in", "max_policy_lag", "replay_size", "pull_interval_s")
+            keys = ("burn_in", "max_policy_lag", "replay_size", "pull_interval_s", "learners")
             require_effect(self, keys, "learner: process")
             return self
         batches = 2 + self.max_policy_lag

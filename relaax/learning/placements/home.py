@@ -1,25 +1,10 @@
-"""What a builder is told of the place of its learner."""
+"""The place of a learner, as a builder is told of it."""
 
 from dataclasses import dataclass
 
 import numpy as np
 
-from relaax.algorithm_base import StepCounter
-from relaax.learning.filters import ParameterSource
 from relaax.learning.policy import CurrentPolicy
-from relaax.telemetry.interval_metrics import IntervalMetrics
-
-
-@dataclass(frozen=True)
-class WorkerHome:
-    """A worker: gradients go to the parameter server."""
-
-    #: The parameters that the worker acts with.
-    policy: CurrentPolicy
-    parameters: ParameterSource
-    counter: StepCounter
-    metrics: IntervalMetrics
-    random: np.random.Generator
 
 
 @dataclass(frozen=True)
@@ -27,4 +12,6 @@ class Home:
     """A worker, or a process of the learner's own."""
 
     seed: int | None
-    worker: WorkerHome | None = None
+    random: np.random.Generator
+    #: The parameters that a worker acts with; None in a process of its own.
+    policy: CurrentPolicy | None = None

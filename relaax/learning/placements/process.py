@@ -1,4 +1,4 @@
-"""Learning from rollouts in a process of its own, with parameters of its own."""
+"""Learning from rollouts in a process of its own, alone or with others."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
@@ -7,17 +7,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from relaax.algorithm_base import FloatVector, Input, LearnerBase, NullMetrics, Step
-from relaax.learning.filters import Filters, ParameterSource, scaled_states
-from relaax.learning.networks.manifest import Parameters
-from relaax.learning.on_policy.learner import OnPolicyLearner
-from relaax.learning.policy import CurrentPolicy
+from relaax.algorithm_base import BridgeBase, FloatVector, LearnerBase, NullMetrics, Step
+from relaax.learning.filters import Filters, scaled_states
+from relaax.learning.on_policy.learner import ROLLOUTS, OnPolicyLearner
+from relaax.learning.placements.driver import Driver
 from relaax.learning.rollouts import RolloutBatch
-from relaax.learning.steps import rollouts_in
 from relaax.parameters.optimizers import Optimizer
 from relaax.parameters.parameter_service import ParameterService
 from relaax.parameters.parameter_store import ParameterStore, Snapshot
-from relaax.replay.table import Sample
 
 Array = npt.NDArray[Any]
 BoolArray = npt.NDArray[np.bool_]
@@ -36,77 +33,73 @@ class Rewards:
 
 
 class OwnParameters:
-    """A ``ParameterStore`` of this process, seen as a parameter server.
+    """Parameters of this process, which ``optimizer`` moves.
 
-    ``initial`` are the network's parameters and the statistics of ``filters`` behind them, which
-    ``optimizer`` merges.
+    ``initial`` are the network's, and the statistics of filters behind them, which it merges.
     """
 
     def __init__(
-        self,
-        initial: FloatVector,
-        optimizer: Optimizer,
-        learning_rate: Callable[[float], float],
-        filters: Filters,
-        unpack: Callable[[FloatVector], Parameters],
+        self, initial: FloatVector, optimizer: Optimizer, learning_rate: Callable[[float], float]
     ) -> None:
         self.store = ParameterStore(initial, optimizer, learning_rate)
-        self.counter = ParameterService(self.store, NullMetrics())
-        self.filters = filters
-        self.source: ParameterSource = filters.bridged(self.counter)
-        self.policy = CurrentPolicy(unpack, self.source.get())
+        self.service = ParameterService(self.store, NullMetrics())
 
 
 class InProcess(LearnerBase):
-    """Gives ``learner`` the rollouts that are drawn of ``table``, ``batch_size`` at once.
+    """Gives ``learner`` the rollouts that are drawn, and takes its updates to the parameters.
 
-    States and rewards are stored as they came: they are filtered here.
+    These are its ``own``, which are published, or those of the parameter server, which several
+    learners share. States and rewards are stored as they came: ``filters`` are applied here.
     """
 
     def __init__(
         self,
         learner: OnPolicyLearner[Any],
-        own: OwnParameters,
+        filters: Filters,
         rewards: Rewards,
-        table: str,
-        batch_size: int,
+        own: OwnParameters | None,
     ) -> None:
-        self._table = table
-        self.inputs = {table: Input(batch_size, self.prepare, is_on_policy=True)}
+        self.inputs = learner.inputs
+        self.publishes = own is not None
         self.learner = learner
-        self._own, self._filters, self._rewards = own, own.filters, rewards
+        self._filters, self._rewards, self._own = filters, rewards, own
         #: Steps that have learnt.
         self._steps = 0
+        if own is not None:
+            self._drive(own.service)
 
-    def prepare(self, sample: Sample) -> RolloutBatch:
-        """Return the rollouts of a sample."""
-        return rollouts_in(sample.columns)
+    def connected(self, parameter_server: BridgeBase) -> None:
+        """See LearnerBase: where parameters are shared, these are taken."""
+        if self._own is None:
+            self._drive(parameter_server, loses=True)
 
     def step(self, batches: Mapping[str, RolloutBatch]) -> Step:
         """Learn from a batch, however old the parameters are that have acted."""
-        batch = batches[self._table]
+        (batch,) = batches.values()
         rollouts = batch.chosen(np.flatnonzero(batch.valid.any(axis=0)))
         if rollouts.steps == 0:
             return Step(updates=0)
-        made = self.learner.learn(self._filtered(rollouts))
-        lags = np.maximum(self._steps - rollouts.versions, 0)
+        lags = np.maximum(self._version - rollouts.versions, 0)
+        steps = 0 if self._own is None else rollouts.steps  # the replay counts others
+        made = self._driver.learn({ROLLOUTS: self._filtered(rollouts)}, steps)
         self._steps += made.updates > 0
         return replace(made, terms={**made.terms, "policy lag": float(lags.mean())})
 
     def parameters(self) -> FloatVector:
-        """Return the network's parameters and the filters' statistics."""
+        """Return the network's parameters; with those of its own, the filters' statistics, too."""
+        if self._own is None:
+            vector = self.learner.policy.current.vector
+            return np.zeros(0, np.float32) if vector is None else vector
         return self._own.store.read()[0]
 
     def state(self) -> Mapping[str, Array]:
-        """Return parameters, the optimiser's memory, counts, and what the method has adapted."""
+        """Return counts and what the method has adapted; parameters of its own with their slots."""
+        method = self.learner.method.state()
+        if self._own is None:
+            return {COUNTS: np.array([self._steps]), **method}
         snapshot = self._own.store.snapshot()
-        counts = [snapshot.global_t, snapshot.version, self._steps]
-        return {
-            PARAMETERS: snapshot.parameters,
-            COUNTS: np.array(counts),
-            **self.learner.method.state(),
-            **snapshot.slots,
-        }
+        counts = np.array([snapshot.global_t, snapshot.version, self._steps])
+        return {PARAMETERS: snapshot.parameters, COUNTS: counts, **method, **snapshot.slots}
 
     def converted(self, state: Mapping[str, Array]) -> Mapping[str, Array]:
         """Return a state without the count of rollouts that were dropped, which there was once."""
@@ -114,12 +107,25 @@ class InProcess(LearnerBase):
 
     def restore(self, state: Mapping[str, Array]) -> None:
         """Go on from ``state``."""
-        others = {PARAMETERS, COUNTS, *self.learner.method.state()}
-        slots = {name: slot for name, slot in state.items() if name not in others}
-        global_t, version, self._steps = state[COUNTS].tolist()
-        self.learner.method.restore(state)
-        self._own.store.restore(Snapshot(state[PARAMETERS], slots, global_t, version))
-        self._own.policy.publish(self._own.source.get())
+        method = self.learner.method
+        method.restore(state)
+        *counts, self._steps = state[COUNTS].tolist()
+        if self._own is not None:
+            others = {PARAMETERS, COUNTS, *method.state()}
+            slots = {name: slot for name, slot in state.items() if name not in others}
+            self._own.store.restore(Snapshot(state[PARAMETERS], slots, *counts))
+            self._drive(self._own.service)
+
+    @property
+    def _version(self) -> int:
+        """The version of the newest parameters, as actors know it."""
+        return self.learner.policy.current.version.number if self._own is None else self._steps
+
+    def _drive(self, parameter_server: BridgeBase, loses: bool = False) -> None:
+        """Take the values of ``parameter_server``, and take updates there from now on."""
+        source = self._filters.bridged(parameter_server)
+        self.learner.take(source.get())
+        self._driver = Driver(self.learner, source, parameter_server, loses=loses)
 
     def _filtered(self, rollouts: RolloutBatch) -> RolloutBatch:
         """Return rollouts with states and rewards as they are learnt from.

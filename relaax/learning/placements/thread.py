@@ -7,8 +7,8 @@ from time import monotonic
 from typing import Any
 
 from relaax.algorithm_base import MetricsSink
-from relaax.learning.on_policy.learner import OnPolicyLearner
-from relaax.learning.policy import CurrentPolicy
+from relaax.learning.on_policy.learner import ROLLOUTS, OnPolicyLearner
+from relaax.learning.placements.driver import Driver
 from relaax.learning.rollouts import RolloutBatch
 
 _log = logging.getLogger(__name__)
@@ -39,14 +39,14 @@ class OnThread:
     def __init__(
         self,
         learner: OnPolicyLearner[Any],
-        policy: CurrentPolicy,
+        driver: Driver,
         metrics: MetricsSink,
         rollouts_per_update: int,
         drops: bool = False,
         changed: threading.Condition | None = None,
     ) -> None:
         self._learner = learner
-        self._policy = policy
+        self._driver = driver
         self._metrics = metrics
         self._at_once = rollouts_per_update
         self._drops = drops
@@ -83,7 +83,7 @@ class OnThread:
 
     def close(self) -> None:
         """End the thread, without learning what still waits."""
-        self._learner.stop()
+        self._driver.stop()
         with self._changed:
             self._closes = True
             self._changed.notify_all()
@@ -91,7 +91,7 @@ class OnThread:
         if self._thread.is_alive():
             _log.warning("the last update did not end within %g s", CLOSE_DEADLINE_S)
         else:
-            self._learner.close()
+            self._driver.close()
         if self._error is not None and not self._is_raised:
             _log.error("the learner failed", exc_info=self._error)
 
@@ -111,9 +111,11 @@ class OnThread:
         try:
             while (work := self._next()) is not None:
                 rollouts, steps_dropped = work
-                incarnation = self._policy.current.version.incarnation
-                self._learner.learn(rollouts, steps_dropped)
-                if self._policy.current.version.incarnation != incarnation:
+                policy = self._learner.policy
+                incarnation = policy.current.version.incarnation
+                steps = rollouts.steps + steps_dropped
+                self._driver.learn({ROLLOUTS: rollouts}, steps, rollouts.versions)
+                if policy.current.version.incarnation != incarnation:
                     self._forget_dropped_steps()
         except Exception as error:  # raised where it can be acted on: by the next put
             with self._changed:

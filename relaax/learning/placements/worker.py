@@ -3,19 +3,21 @@
 from typing import Any
 
 from relaax.algorithm_base import ExperienceSink
-from relaax.learning.on_policy.learner import OnPolicyLearner
+from relaax.learning.on_policy.learner import ROLLOUTS, OnPolicyLearner
+from relaax.learning.placements.driver import Driver
 from relaax.learning.rollouts import RolloutBatch
 
 
 class InWorker:
-    """An ``ExperienceSink`` that lets ``learner`` learn before ``put`` returns.
+    """An ``ExperienceSink`` that learns before ``put`` returns.
 
     ``warm_up`` compiles the updates of up to ``expected`` rollouts; by default it does nothing,
     since it would hold up a worker whose rollouts may never need that.
     """
 
-    def __init__(self, learner: OnPolicyLearner[Any], expected: int = 0) -> None:
+    def __init__(self, learner: OnPolicyLearner[Any], driver: Driver, expected: int = 0) -> None:
         self._learner = learner
+        self._driver = driver
         self._expected = expected
 
     def warm_up(self) -> None:
@@ -25,11 +27,11 @@ class InWorker:
 
     def put(self, rollouts: RolloutBatch) -> None:
         """Learn from ``rollouts``."""
-        self._learner.learn(rollouts)
+        self._driver.learn({ROLLOUTS: rollouts}, rollouts.steps, rollouts.versions)
 
     def close(self) -> None:
-        """Close the learner."""
-        self._learner.close()
+        """Store the metrics that are left."""
+        self._driver.close()
 
 
 class Gathering:

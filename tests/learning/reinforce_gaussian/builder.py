@@ -8,7 +8,7 @@ from relaax.acting.preprocessor import Preprocessor
 from relaax.learning.networks import initial_parameters
 from relaax.learning.networks.numpy_policy import NumpyPolicy
 from relaax.learning.on_policy.learner import OnPolicyLearner, WholeRollouts
-from relaax.learning.placements import InWorker, OnThread
+from relaax.learning.placements import Driver, InWorker, OnThread
 from relaax.learning.policy import CurrentPolicy
 from relaax.learning.rollouts import Columns, RolloutStore
 from relaax.parameters.optimizers import RMSProp, RMSPropSettings
@@ -39,17 +39,12 @@ def make_batch_agent(config, bridge, seed, learns_in_background):
     gradients = RolloutGradients(network, tensors, loss, keys.episode_len, columns)
     policy = CurrentPolicy(tensors.unpack, bridge.get())
     metrics = bridge.metrics()
-    learner = OnPolicyLearner(
-        WholeRollouts(gradients, most_at_once=32),
-        policy,
-        bridge,
-        bridge,
-        IntervalMetrics(metrics),
-        gradient_norm_clipping=1.0,
-    )
-    experience = InWorker(learner)
+    method = WholeRollouts(gradients, most_at_once=32)
+    learner = OnPolicyLearner(method, policy, gradient_norm_clipping=1.0)
+    driver = Driver(learner, bridge, bridge, IntervalMetrics(metrics))
+    experience = InWorker(learner, driver)
     if learns_in_background:
-        experience = OnThread(learner, policy, metrics, rollouts_per_update=32)
+        experience = OnThread(learner, driver, metrics, rollouts_per_update=32)
     return Actor(
         preprocessor=Preprocessor((keys.state_size,), history_len=1),
         policy=policy,

@@ -46,7 +46,7 @@ REFUSED = {
     ),
     "workers do not move the learning rate": (
         "ppo", CHOICES, {"learner": "worker", "learning_rate_schedule": "kl"},
-        "learning_rate_schedule: kl needs learner: process",
+        "learning_rate_schedule: kl needs one learner in a process: with learner: worker",
     ),
     "more minibatches than steps": (
         "ppo", CHOICES, {"rollouts_per_batch": 1, "episode_len": 4, "minibatches": 5},

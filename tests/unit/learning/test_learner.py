@@ -6,7 +6,7 @@ from learner_parts import Learning, Restarted, in_use, parameter_service, rollou
 from learning_parts import small_policy
 
 from relaax.algorithm_base import Values, Version
-from relaax.learning.on_policy import learner
+from relaax.learning.placements import driver
 
 
 def test_rollouts_make_an_update_and_the_new_values_are_published():
@@ -129,7 +129,7 @@ def test_when_the_training_is_over_no_gradients_are_computed():
 
 
 def test_a_parameter_server_that_is_back_gets_gradients_again(monkeypatch):
-    monkeypatch.setattr(learner, "PAUSE_AT_THE_END_S", 0.0)
+    monkeypatch.setattr(driver, "PAUSE_AT_THE_END_S", 0.0)
     learning = Learning()
     learning.store.freeze()
     learning.sink.put(rollouts_of())

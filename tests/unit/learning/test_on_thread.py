@@ -16,7 +16,7 @@ from relaax.learning.placements import OnThread, thread
 def _background():
     learning = Learning()
     learning.learner = OnThread(
-        learning.learner, learning.policy, learning.bridge.stored, 2, drops=True
+        learning.learner, learning.driver, learning.bridge.stored, 2, drops=True
     )
     yield learning
     learning.bridge.goes_on.set()
@@ -115,7 +115,7 @@ def test_in_the_background_updates_are_prepared_and_in_the_foreground_not(backgr
 
 def waiting_learner(learning, **options):
     """Return one that acting waits for."""
-    return OnThread(learning.learner, learning.policy, learning.bridge.stored, 2, **options)
+    return OnThread(learning.learner, learning.driver, learning.bridge.stored, 2, **options)
 
 
 class Noting(threading.Condition):
@@ -200,8 +200,8 @@ def test_where_acting_waits_rollouts_are_learnt_from_in_the_order_of_arrival(mon
     """Pieces of two and of one, for updates of three: none is passed over by newer ones."""
     monkeypatch.setattr(thread, "FULL_QUEUE_DEADLINE_S", 0.05)
     learning = Learning()
-    bridge, policy = learning.bridge, learning.policy
-    learner = OnThread(learning.learner, policy, bridge.stored, 3)
+    bridge = learning.bridge
+    learner = OnThread(learning.learner, learning.driver, bridge.stored, 3)
     bridge.goes_on.clear()
     learner.put(rollouts_of())
     wait_until(lambda: learning.rollouts)  # the learner has begun
@@ -227,13 +227,13 @@ def test_an_error_of_the_learner_ends_waiting():
 
 def test_a_learner_that_closes_begins_no_other_pass(monkeypatch):
     learning = Learning(passes=50)
-    learner = OnThread(learning.learner, learning.policy, learning.bridge.stored, 2)
+    learner = OnThread(learning.learner, learning.driver, learning.bridge.stored, 2)
     learning.bridge.goes_on.clear()
     learner.put(rollouts_of())
     wait_until(lambda: learning.rollouts)
     closing, stops = threading.Thread(target=learner.close), threading.Event()
-    stop = learning.learner.stop
-    monkeypatch.setattr(learning.learner, "stop", lambda: (stop(), stops.set()))
+    stop = learning.driver.stop
+    monkeypatch.setattr(learning.driver, "stop", lambda: (stop(), stops.set()))
     closing.start()
     assert stops.wait(30)
     learning.bridge.goes_on.set()
