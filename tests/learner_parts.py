@@ -68,7 +68,7 @@ class Learning:
         )
         metrics = IntervalMetrics(self.bridge.stored, interval_s=0.0)
         self.driver = Driver(self.learner, self.bridge, self.bridge, metrics)
-        self.sink = InWorker(self.learner, self.driver, expected)
+        self.sink = InWorker(self.driver, expected)
 
     @property
     def rollouts(self):

@@ -64,6 +64,16 @@ class Learner(ABC):
     def take(self, values: Values) -> None:
         """Go on with these values of the parameters; without a vector nothing has changed."""
 
+    def prepare_updates(self, most: int) -> None:
+        """Do beforehand the work that updates of up to ``most`` items would have to wait for."""
+
+    def state(self) -> Mapping[str, Array]:
+        """Return arrays for a checkpoint beside the parameters, by name."""
+        return {}
+
+    def restore(self, state: Mapping[str, Array]) -> None:
+        """Go on from ``state``, which may hold more."""
+
 
 class LearnerBase(ABC):
     """A learner in a process of its own, which draws its batches from tables.

@@ -3,6 +3,7 @@
 ``exports``     the names that a package exports; algorithms that come with RELAAX, to build on
 ``parts``       the parts that a builder returns
 ``agents``      the actor of a worker, with its learner if it learns
+``placing``     places a learner: in a worker, or in a process of its own
 ``on_policy``   builders of algorithms that learn from rollouts of the newest policies
 ``off_policy``  builders of algorithms that learn from stored transitions
 """

@@ -9,19 +9,18 @@ from relaax.acting.evaluator import EvaluationParts
 from relaax.acting.executed_actions import ExecutedActions
 from relaax.acting.preprocessor import Preprocessor
 from relaax.acting.pulling import PullingSink
-from relaax.algorithm_base import BridgeBase, ExperienceSink, MetricsSink
-from relaax.assembly.parts import ExperienceParts, PartsBuilder, PolicyParts, WorkerParts
+from relaax.algorithm_base import BridgeBase, ExperienceSink, VariableSource
+from relaax.assembly.parts import ExperienceParts, PartsBuilder, PolicyParts
+from relaax.assembly.placing import in_worker
 from relaax.learning.exploration.noise import UniformAtFirst
-from relaax.learning.filters import FilteringModel, Filters, ParameterSource
+from relaax.learning.filters import FilteringModel, Filters
 from relaax.learning.model import PolicyModel
-from relaax.learning.on_policy.learner import OnPolicyLearner
-from relaax.learning.placements import Driver, Gathering, Home, InWorker, NoLearner, OnThread
+from relaax.learning.placements import NoLearner
 from relaax.learning.policy import CurrentPolicy, PolicyUse
 from relaax.learning.previous import PreviousStep
-from relaax.learning.rollouts import RolloutBatch, RolloutStore
+from relaax.learning.rollouts import RolloutStore
 from relaax.learning.steps import StepRecorder
 from relaax.parameters.published import PublishedSource
-from relaax.telemetry.interval_metrics import IntervalMetrics
 
 
 def prepare_to_fork() -> None:
@@ -76,10 +75,17 @@ def make_actor(
     random = np.random.default_rng(None if parts.seed is None else [parts.seed, seed])
     if parts.random_steps is not None:
         model = UniformAtFirst(model, parts.random_steps, lambda: policy.global_t, random)
-    sink, rollouts = _experience(
-        builder, recording, policy, source, parameter_server, random, learns_in_background,
-        experience,
-    )  # fmt: skip
+    sink: ExperienceSink[Any]
+    rollouts: Recorder[Any] | None = None
+    if worker is None:
+        sink, rollouts = _delivering(recording, source, policy, parameter_server, experience)
+    elif worker.learns:
+        sink = in_worker(
+            builder, worker, policy, source, parameter_server, random, learns_in_background
+        )
+        rollouts = RolloutStore(worker.rollout_len, recording.columns)
+    else:
+        sink = NoLearner()
     make_noise, metrics = parts.make_noise, parameter_server.metrics()
     return Actor(
         preprocessor=_preprocessor(parts, filters if worker is not None else None),
@@ -90,8 +96,8 @@ def make_actor(
         rollouts=rollouts,
         experience=sink,
         random=random,
-        reward_scale=recording.reward_scale,
-        clip_rewards=recording.clips_rewards,
+        reward_scale=1.0 if recording.is_filtered_late else recording.reward_scale,
+        clip_rewards=recording.clips_rewards and not recording.is_filtered_late,
         reward_filter=None if worker is None else filters.rewards,
         units=parts.units,
         previous=PreviousStep.of(parts.network, parts.actions),
@@ -135,48 +141,16 @@ def _preprocessor(parts: PolicyParts, filters: Filters | None) -> Preprocessor:
     )
 
 
-def _experience(
-    builder: PartsBuilder,
+def _delivering(
     recording: ExperienceParts,
+    source: VariableSource,
     policy: CurrentPolicy,
-    source: ParameterSource,
     parameter_server: BridgeBase,
-    random: np.random.Generator,
-    learns_in_background: bool,
     experience: ExperienceSink[Any] | None,
-) -> tuple[ExperienceSink[Any], Recorder[Any] | None]:
-    """Return what takes steps or rollouts, and what records them, if anything is recorded."""
-    metrics, worker = parameter_server.metrics(), recording.worker
-    if worker is None:
-        if experience is None:
-            raise ValueError("this algorithm learns in a process of its own: experience is missing")
-        use, interval_s = PolicyUse(metrics), recording.pull_interval_s
-        recorder = StepRecorder(
-            recording.stored, is_on_policy=recording.is_on_policy, sink=experience
-        )
-        return PullingSink(experience, source, policy, interval_s, use), recorder
-    if not worker.learns:
-        return NoLearner(), None
-    learner = builder.learner(Home(None, random.spawn(1)[0], policy))
-    if not isinstance(learner, OnPolicyLearner):
-        raise TypeError(f"{type(learner).__name__} does not learn in a worker")
-    driver = Driver(learner, source, parameter_server, IntervalMetrics(metrics))
-    sink = _placed(learner, driver, worker, metrics, learns_in_background)
-    return sink, RolloutStore(worker.rollout_len, recording.columns)
-
-
-def _placed(
-    learner: OnPolicyLearner[Any],
-    driver: Driver,
-    worker: WorkerParts,
-    metrics: MetricsSink,
-    learns_in_background: bool,
-) -> ExperienceSink[RolloutBatch]:
-    """Return a placement of the learner in a worker."""
-    most, least = worker.most, worker.least
-    sink: ExperienceSink[RolloutBatch]
-    if worker.waits == "always" or not learns_in_background:
-        sink = InWorker(learner, driver, max(most, least) if learns_in_background else 0)
-    else:
-        sink = OnThread(learner, driver, metrics, most, drops=worker.waits == "never")
-    return Gathering(sink, least) if least > 1 else sink
+) -> tuple[ExperienceSink[Any], StepRecorder]:
+    """Return what takes steps to a learner in a process of its own, and what records them."""
+    if experience is None:
+        raise ValueError("this algorithm learns in a process of its own: experience is missing")
+    use, interval_s = PolicyUse(parameter_server.metrics()), recording.pull_interval_s
+    recorder = StepRecorder(recording.stored, is_on_policy=recording.is_on_policy, sink=experience)
+    return PullingSink(experience, source, policy, interval_s, use), recorder

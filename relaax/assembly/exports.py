@@ -5,8 +5,6 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, Generic, TypeVar
 
-import numpy as np
-
 from relaax.acting.agent import SingleAgent
 from relaax.algorithm_base import (
     AgentBase,
@@ -21,9 +19,9 @@ from relaax.algorithm_base import (
 )
 from relaax.assembly.agents import make_actor, prepare_to_fork
 from relaax.assembly.parts import ParameterParts, PartsBuilder
+from relaax.assembly.placing import in_process
 from relaax.configuration.algorithm_loader import load_algorithm
 from relaax.configuration.algorithm_location import locate_algorithm
-from relaax.learning.placements.home import Home
 from relaax.parameters.averaging import Averager, AveragingService
 from relaax.parameters.parameter_server import ParameterServer
 from relaax.parameters.parameter_service import ParameterService
@@ -56,8 +54,9 @@ class Assembly(Generic[ConfigT]):
         self, config: ConfigT, saver: Saver, metrics: Metrics
     ) -> ParameterServerBase:
         """Return the owner of the parameters: moved by gradients, or published by a learner."""
-        parts = self._make_builder(config).parameters()
-        if parts.optimizer is None:
+        builder = self._make_builder(config)
+        parts, recording = builder.parameters(), builder.experience()
+        if parts.optimizer is None or (recording.worker is None and recording.is_published):
             return serve_published(
                 parts.initial, parts.fingerprint, parts.max_global_step, saver, metrics,
                 parts.exploration,
@@ -97,11 +96,7 @@ class Assembly(Generic[ConfigT]):
     def make_learner(self, config: ConfigT, seed: int | None) -> LearnerBase:
         """Return the learner of a process of its own."""
         prepare_to_fork()
-        random = np.random.default_rng(None if seed is None else [seed, 2])
-        learner = self._make_builder(config).learner(Home(seed, random))
-        if not isinstance(learner, LearnerBase):
-            raise TypeError(f"{type(learner).__name__} is no LearnerBase")
-        return learner
+        return in_process(self._make_builder(config), seed)
 
     def replay_spec(self, config: ConfigT) -> ReplaySpec:
         """Return what is stored of a step, and how it is drawn."""

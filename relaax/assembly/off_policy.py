@@ -77,6 +77,7 @@ class OffPolicyBuilder(MethodBuilder[ConfigT]):
             capacity=settings.replay_size,
             units=config.units(),
             is_on_policy=False,
+            is_published=settings.learners is None,
             reward_scale=settings.reward_scale,
             clips_rewards=settings.clip_rewards,
         )

@@ -5,13 +5,13 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from relaax.algorithm_base import FloatVector, Learner, LearnerBase, Values, Version
+from relaax.algorithm_base import Learner
 from relaax.assembly.parts import ExperienceParts, MethodBuilder, ParameterParts, WorkerParts
 from relaax.learning.networks import initial_parameters
 from relaax.learning.on_policy import PolicyConfig
-from relaax.learning.on_policy.learner import ROLLOUTS, Method, OnPolicyLearner
+from relaax.learning.on_policy.learner import Method, OnPolicyLearner
 from relaax.learning.placements.home import Home
-from relaax.learning.policy import CurrentPolicy
+from relaax.learning.rollouts import ROLLOUTS
 from relaax.parameters.schedule import Remembered
 from relaax.replay.limiter import Limiter
 from relaax.replay.specs import TableSpec
@@ -46,7 +46,7 @@ class OnPolicyBuilder(MethodBuilder[ConfigT]):
             holds_drawn=True,
             keeps_undrawn=True,
         )
-        parts = ExperienceParts(
+        return ExperienceParts(
             columns=config.columns(),
             stored=config.columns(list(config.filters().states)),
             tables={ROLLOUTS: table},
@@ -54,13 +54,8 @@ class OnPolicyBuilder(MethodBuilder[ConfigT]):
             units=config.units(),
             is_on_policy=True,
             is_published=settings.learners is None,
+            worker=None if config.has_learner() else self.worker(),
             pull_interval_s=settings.pull_interval_s,
-        )
-        if config.has_learner():
-            return parts
-        return replace(
-            parts,
-            worker=self.worker(),
             reward_scale=settings.reward_scale,
             clips_rewards=settings.clip_rewards,
         )
@@ -73,60 +68,31 @@ class OnPolicyBuilder(MethodBuilder[ConfigT]):
     def parameters(self) -> ParameterParts:
         """See Builder; the learning rate is annealed linearly."""
         config, settings, filters = self.config, self.config.settings, self.config.filters()
-        parts = ParameterParts(
-            initial=self._initial(settings.seed),
+        manifest = self.network().manifest
+        own = initial_parameters(manifest, settings.initialization, settings.seed)
+        annealing = settings.annealing()
+        if not config.learns():  # then it matters to nobody that the rate has fallen to 0
+            annealing = replace(annealing, begin_key=None)
+        return ParameterParts(
+            initial=np.concatenate([own, *filters.initial()]),
             fingerprint=config.fingerprint(),
             max_global_step=settings.max_global_step,
+            optimizer=filters.optimizer(settings.optimizer.make(manifest.size)),
+            learning_rate=Remembered(annealing, self.learning_rate),
+            averaging=self.averaging(),
             learns=config.learns(),
         )
-        if config.has_learner() and settings.learners is None:
-            return parts
-        optimizer = settings.optimizer.make(self.network().manifest.size)
-        return replace(
-            parts,
-            optimizer=filters.optimizer(optimizer),
-            learning_rate=self._rate(),
-            averaging=self.averaging(),
-        )
 
-    def learner(self, home: Home) -> Learner | LearnerBase:
+    def learner(self, home: Home) -> Learner:
         """See Builder."""
         from relaax.learning.networks.parameters_tf import ParameterTensors
-        from relaax.learning.placements.process import InProcess, OwnParameters, Rewards
-        from relaax.learning.tensorflow_runtime_tf import configure_tensorflow
 
-        settings, policy, filters = self.config.settings, home.policy, self.config.filters()
-        if policy is None:
-            configure_tensorflow(settings.gpu, has_the_machine=True, splits_operations=True)
-        tensors, initial = ParameterTensors(self.network(), settings.gpu), self._initial(home.seed)
-        size = self.network().manifest.size
-        learner = OnPolicyLearner(
-            self.method(tensors),
-            policy or CurrentPolicy(tensors.unpack, Values(Version(0), 0, initial[:size])),
+        settings = self.config.settings
+        return OnPolicyLearner(
+            self.method(ParameterTensors(self.network(), settings.gpu)),
+            home.policy,
             settings.optimizer.gradient_norm_clipping,
             settings.passes,
             home.random,
             settings.rollouts_of_batch,
         )
-        if policy is not None:
-            return learner
-        own = None
-        if settings.learners is None:
-            own = OwnParameters(
-                initial, filters.optimizer(settings.optimizer.make(size)), self._rate()
-            )
-        rewards = Rewards(settings.reward_scale, settings.clip_rewards)
-        return InProcess(learner, filters, rewards, own)
-
-    def _rate(self) -> Remembered:
-        """Return the learning rate by the global step."""
-        annealing = self.config.settings.annealing()
-        if not self.config.learns():  # then it matters to nobody that the rate has fallen to 0
-            annealing = replace(annealing, begin_key=None)
-        return Remembered(annealing, self.learning_rate)
-
-    def _initial(self, seed: int | None) -> FloatVector:
-        """Return the network's parameters, and the statistics of filters behind them."""
-        manifest, kind = self.network().manifest, self.config.settings.initialization
-        filters = self.config.filters()
-        return np.concatenate([initial_parameters(manifest, kind, seed), *filters.initial()])

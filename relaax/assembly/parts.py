@@ -98,9 +98,15 @@ class ExperienceParts:
     worker: WorkerParts | None = None
     #: How often workers ask for newer parameters, in seconds.
     pull_interval_s: float = 0.1
-    #: Applied to rewards before they are stored.
+    #: Applied to rewards before they are stored; where a process of its own learns from rollouts
+    #: of the newest policies, by that.
     reward_scale: float = 1.0
     clips_rewards: bool = False
+
+    @property
+    def is_filtered_late(self) -> bool:
+        """Whether states and rewards are stored as they came, and filtered by the learner."""
+        return self.worker is None and self.is_on_policy
 
     @property
     def is_recorded(self) -> bool:
@@ -130,7 +136,7 @@ class ParameterParts:
     initial: FloatVector
     fingerprint: Mapping[str, Any]
     max_global_step: float
-    #: Moves them by gradients; None where a learner publishes them.
+    #: Moves them by gradients; None where a learner does so for itself, and publishes them.
     optimizer: Optimizer | None = None
     learning_rate: Callable[[float], float] = lambda _: 1.0
     averaging: Averaging | None = None

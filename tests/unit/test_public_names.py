@@ -40,7 +40,7 @@ PUBLIC = {
         PublishedParameters PublishedService PublishedSource serve_published
     """,
     "relaax.learning.rollouts": """
-        Columns DISTRIBUTION LOG_PROBABILITY NOISE RolloutBatch RolloutStore
+        Columns DISTRIBUTION LOG_PROBABILITY NOISE ROLLOUTS RolloutBatch RolloutStore
     """,
     "relaax.compat.memoire": """
         Bind Conn MemoryClosed Mode NotReady Proxy ReplayAway ReplayMemory

@@ -13,7 +13,7 @@ from relaax.algorithm_base import Input, Learner, Step, Values
 from relaax.learning.model import Gradient, GradientModel
 from relaax.learning.networks.manifest import Parameters
 from relaax.learning.policy import CurrentPolicy
-from relaax.learning.rollouts import RolloutBatch
+from relaax.learning.rollouts import ROLLOUTS, RolloutBatch
 from relaax.learning.steps import rollouts_in
 from relaax.parameters.optimizers.optimizer import clip_by_global_norm
 from relaax.replay.table import Sample
@@ -22,9 +22,6 @@ _log = logging.getLogger(__name__)
 
 #: A training that diverges warns no more often than this.
 WARNING_INTERVAL_S = 10.0
-
-#: The table that rollouts are drawn from.
-ROLLOUTS = "rollouts"
 
 BatchT = TypeVar("BatchT")
 
@@ -151,6 +148,14 @@ class OnPolicyLearner(Learner, Generic[BatchT]):
     def prepare_updates(self, most: int) -> None:
         """Do beforehand the work that updates of up to ``most`` rollouts would have to wait for."""
         self.method.prepare(self._parameters, most)
+
+    def state(self) -> Mapping[str, Any]:
+        """Return what the method has adapted."""
+        return self.method.state()
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """See Learner."""
+        self.method.restore(state)
 
     @property
     def _parameters(self) -> Parameters:

@@ -11,6 +11,7 @@ import numpy.typing as npt
 from relaax.algorithm_base import Gradient, Learner, Step, StepCounter, Values
 from relaax.errors import BridgeError
 from relaax.learning.filters import ParameterSource
+from relaax.learning.rollouts import ROLLOUTS, RolloutBatch
 from relaax.processes.allocator import release_unused_memory
 from relaax.telemetry.interval_metrics import IntervalMetrics
 
@@ -41,7 +42,7 @@ class Driver:
         metrics: IntervalMetrics | None = None,
         loses: bool = False,
     ) -> None:
-        self._learner = learner
+        self.learner = learner
         self._parameters = parameters
         self._counter = counter
         self._metrics = metrics
@@ -50,6 +51,13 @@ class Driver:
         self._stops = False
         #: Nothing is learnt before this moment.
         self._resumes_at = 0.0
+        #: How often the parameter server was another one than that of the parameters before.
+        self.restarts = 0
+
+    def learn_from(self, rollouts: RolloutBatch, steps_dropped: int = 0) -> Step:
+        """Make the updates of a worker's rollouts; count their steps, and dropped ones."""
+        steps = rollouts.steps + steps_dropped
+        return self.learn({ROLLOUTS: rollouts}, steps, rollouts.versions)
 
     def learn(
         self, batches: Mapping[str, Any], steps: int = 0, versions: Versions | None = None
@@ -63,7 +71,7 @@ class Driver:
         if time.monotonic() < self._resumes_at:
             return Step(updates=0)
         made = list[Step]()
-        for step in self._learner.steps(batches):
+        for step in self.learner.steps(batches):
             if step.update is None:
                 self._note(step.terms)
             else:
@@ -99,7 +107,9 @@ class Driver:
                 raise
             _log.warning("an update is lost: %s", error)
             return None
-        self._learner.take(values)
+        if update.computed_with is not None:
+            self.restarts += values.version.incarnation != update.computed_with.incarnation
+        self.learner.take(values)
         if values.vector is None:
             self._resumes_at = time.monotonic() + PAUSE_AT_THE_END_S
             return None
@@ -125,6 +135,31 @@ class Driver:
         if self._metrics is not None:
             for name, term in terms.items():
                 self._metrics.add(f"learner/{name}", term)
+
+
+class InWorker:
+    """An ``ExperienceSink`` that learns before ``put`` returns.
+
+    ``warm_up`` compiles the updates of up to ``expected`` rollouts; by default it does nothing,
+    since it would hold up a worker whose rollouts may never need that.
+    """
+
+    def __init__(self, driver: Driver, expected: int = 0) -> None:
+        self._driver = driver
+        self._expected = expected
+
+    def warm_up(self) -> None:
+        """Compile the updates that are expected: when they come, clients wait for them."""
+        if self._expected:
+            self._driver.learner.prepare_updates(self._expected)
+
+    def put(self, rollouts: RolloutBatch) -> None:
+        """Learn from ``rollouts``."""
+        self._driver.learn_from(rollouts)
+
+    def close(self) -> None:
+        """Store the metrics that are left."""
+        self._driver.close()
 
 
 def _joined(made: Sequence[Step]) -> Step:

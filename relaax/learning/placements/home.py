@@ -13,5 +13,5 @@ class Home:
 
     seed: int | None
     random: np.random.Generator
-    #: The parameters that a worker acts with; None in a process of its own.
-    policy: CurrentPolicy | None = None
+    #: The parameters that are computed with, which the placement changes.
+    policy: CurrentPolicy

@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from relaax.algorithm_base import BridgeBase, FloatVector, LearnerBase, NullMetrics, Step
+from relaax.algorithm_base import BridgeBase, FloatVector, Learner, LearnerBase, NullMetrics, Step
 from relaax.learning.filters import Filters, scaled_states
-from relaax.learning.on_policy.learner import ROLLOUTS, OnPolicyLearner
 from relaax.learning.placements.driver import Driver
-from relaax.learning.rollouts import RolloutBatch
+from relaax.learning.policy import CurrentPolicy
+from relaax.learning.rollouts import ROLLOUTS, RolloutBatch
 from relaax.parameters.optimizers import Optimizer
 from relaax.parameters.parameter_service import ParameterService
 from relaax.parameters.parameter_store import ParameterStore, Snapshot
@@ -46,7 +46,7 @@ class OwnParameters:
 
 
 class InProcess(LearnerBase):
-    """Gives ``learner`` the rollouts that are drawn, and takes its updates to the parameters.
+    """Gives ``learner`` the rollouts that are drawn, and takes its updates of ``policy`` further.
 
     These are its ``own``, which are published, or those of the parameter server, which several
     learners share. States and rewards are stored as they came: ``filters`` are applied here.
@@ -54,7 +54,8 @@ class InProcess(LearnerBase):
 
     def __init__(
         self,
-        learner: OnPolicyLearner[Any],
+        learner: Learner,
+        policy: CurrentPolicy,
         filters: Filters,
         rewards: Rewards,
         own: OwnParameters | None,
@@ -62,7 +63,7 @@ class InProcess(LearnerBase):
         self.inputs = learner.inputs
         self.publishes = own is not None
         self.learner = learner
-        self._filters, self._rewards, self._own = filters, rewards, own
+        self._policy, self._filters, self._rewards, self._own = policy, filters, rewards, own
         #: Steps that have learnt.
         self._steps = 0
         if own is not None:
@@ -88,18 +89,18 @@ class InProcess(LearnerBase):
     def parameters(self) -> FloatVector:
         """Return the network's parameters; with those of its own, the filters' statistics, too."""
         if self._own is None:
-            vector = self.learner.policy.current.vector
+            vector = self._policy.current.vector
             return np.zeros(0, np.float32) if vector is None else vector
         return self._own.store.read()[0]
 
     def state(self) -> Mapping[str, Array]:
         """Return counts and what the method has adapted; parameters of its own with their slots."""
-        method = self.learner.method.state()
+        others = self.learner.state()
         if self._own is None:
-            return {COUNTS: np.array([self._steps]), **method}
+            return {COUNTS: np.array([self._steps]), **others}
         snapshot = self._own.store.snapshot()
         counts = np.array([snapshot.global_t, snapshot.version, self._steps])
-        return {PARAMETERS: snapshot.parameters, COUNTS: counts, **method, **snapshot.slots}
+        return {PARAMETERS: snapshot.parameters, COUNTS: counts, **others, **snapshot.slots}
 
     def converted(self, state: Mapping[str, Array]) -> Mapping[str, Array]:
         """Return a state without the count of rollouts that were dropped, which there was once."""
@@ -107,11 +108,10 @@ class InProcess(LearnerBase):
 
     def restore(self, state: Mapping[str, Array]) -> None:
         """Go on from ``state``."""
-        method = self.learner.method
-        method.restore(state)
+        self.learner.restore(state)
         *counts, self._steps = state[COUNTS].tolist()
         if self._own is not None:
-            others = {PARAMETERS, COUNTS, *method.state()}
+            others = {PARAMETERS, COUNTS, *self.learner.state()}
             slots = {name: slot for name, slot in state.items() if name not in others}
             self._own.store.restore(Snapshot(state[PARAMETERS], slots, *counts))
             self._drive(self._own.service)
@@ -119,7 +119,7 @@ class InProcess(LearnerBase):
     @property
     def _version(self) -> int:
         """The version of the newest parameters, as actors know it."""
-        return self.learner.policy.current.version.number if self._own is None else self._steps
+        return self._policy.current.version.number if self._own is None else self._steps
 
     def _drive(self, parameter_server: BridgeBase, loses: bool = False) -> None:
         """Take the values of ``parameter_server``, and take updates there from now on."""

@@ -4,10 +4,8 @@ import logging
 import threading
 from collections import deque
 from time import monotonic
-from typing import Any
 
 from relaax.algorithm_base import MetricsSink
-from relaax.learning.on_policy.learner import ROLLOUTS, OnPolicyLearner
 from relaax.learning.placements.driver import Driver
 from relaax.learning.rollouts import RolloutBatch
 
@@ -38,14 +36,12 @@ class OnThread:
 
     def __init__(
         self,
-        learner: OnPolicyLearner[Any],
         driver: Driver,
         metrics: MetricsSink,
         rollouts_per_update: int,
         drops: bool = False,
         changed: threading.Condition | None = None,
     ) -> None:
-        self._learner = learner
         self._driver = driver
         self._metrics = metrics
         self._at_once = rollouts_per_update
@@ -65,7 +61,7 @@ class OnThread:
 
     def warm_up(self) -> None:
         """Compile the updates: beside acting, that would take its time from it."""
-        self._learner.prepare_updates(self._at_once)
+        self._driver.learner.prepare_updates(self._at_once)
 
     def put(self, rollouts: RolloutBatch) -> None:
         """Queue ``rollouts``, and wait as said above; raise the error that ended the thread."""
@@ -111,11 +107,9 @@ class OnThread:
         try:
             while (work := self._next()) is not None:
                 rollouts, steps_dropped = work
-                policy = self._learner.policy
-                incarnation = policy.current.version.incarnation
-                steps = rollouts.steps + steps_dropped
-                self._driver.learn({ROLLOUTS: rollouts}, steps, rollouts.versions)
-                if policy.current.version.incarnation != incarnation:
+                restarts = self._driver.restarts
+                self._driver.learn_from(rollouts, steps_dropped)
+                if self._driver.restarts != restarts:
                     self._forget_dropped_steps()
         except Exception as error:  # raised where it can be acted on: by the next put
             with self._changed:

@@ -5,10 +5,11 @@
 ``store``    writes rows, and hands out rollouts when they are full
 """
 
-from relaax.learning.rollouts.batch import RolloutBatch
+from relaax.learning.rollouts.batch import ROLLOUTS, RolloutBatch
 from relaax.learning.rollouts.columns import DISTRIBUTION, LOG_PROBABILITY, NOISE, Columns
 from relaax.learning.rollouts.store import RolloutStore
 
 __all__ = [
-    "DISTRIBUTION", "LOG_PROBABILITY", "NOISE", "Columns", "RolloutBatch", "RolloutStore"
+    "DISTRIBUTION", "LOG_PROBABILITY", "NOISE", "ROLLOUTS", "Columns", "RolloutBatch",
+    "RolloutStore"
 ]  # fmt: skip

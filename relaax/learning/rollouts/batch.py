@@ -15,6 +15,10 @@ FloatArray = npt.NDArray[np.float32]
 IntArray = npt.NDArray[np.int64]
 
 
+#: The name of rollouts among batches, and of the table that they are drawn from.
+ROLLOUTS = "rollouts"
+
+
 @dataclass(frozen=True)
 class RolloutBatch:
     """K rollouts of T rows each, time-major, and the row that follows them.

@@ -42,9 +42,9 @@ def make_batch_agent(config, bridge, seed, learns_in_background):
     method = WholeRollouts(gradients, most_at_once=32)
     learner = OnPolicyLearner(method, policy, gradient_norm_clipping=1.0)
     driver = Driver(learner, bridge, bridge, IntervalMetrics(metrics))
-    experience = InWorker(learner, driver)
+    experience = InWorker(driver)
     if learns_in_background:
-        experience = OnThread(learner, driver, metrics, rollouts_per_update=32)
+        experience = OnThread(driver, metrics, rollouts_per_update=32)
     return Actor(
         preprocessor=Preprocessor((keys.state_size,), history_len=1),
         policy=policy,

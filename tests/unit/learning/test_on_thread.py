@@ -15,9 +15,7 @@ from relaax.learning.placements import OnThread, thread
 @pytest.fixture(name="background")
 def _background():
     learning = Learning()
-    learning.learner = OnThread(
-        learning.learner, learning.driver, learning.bridge.stored, 2, drops=True
-    )
+    learning.learner = OnThread(learning.driver, learning.bridge.stored, 2, drops=True)
     yield learning
     learning.bridge.goes_on.set()
     learning.learner.close()
@@ -115,7 +113,7 @@ def test_in_the_background_updates_are_prepared_and_in_the_foreground_not(backgr
 
 def waiting_learner(learning, **options):
     """Return one that acting waits for."""
-    return OnThread(learning.learner, learning.driver, learning.bridge.stored, 2, **options)
+    return OnThread(learning.driver, learning.bridge.stored, 2, **options)
 
 
 class Noting(threading.Condition):
@@ -201,7 +199,7 @@ def test_where_acting_waits_rollouts_are_learnt_from_in_the_order_of_arrival(mon
     monkeypatch.setattr(thread, "FULL_QUEUE_DEADLINE_S", 0.05)
     learning = Learning()
     bridge = learning.bridge
-    learner = OnThread(learning.learner, learning.driver, bridge.stored, 3)
+    learner = OnThread(learning.driver, bridge.stored, 3)
     bridge.goes_on.clear()
     learner.put(rollouts_of())
     wait_until(lambda: learning.rollouts)  # the learner has begun
@@ -227,7 +225,7 @@ def test_an_error_of_the_learner_ends_waiting():
 
 def test_a_learner_that_closes_begins_no_other_pass(monkeypatch):
     learning = Learning(passes=50)
-    learner = OnThread(learning.learner, learning.driver, learning.bridge.stored, 2)
+    learner = OnThread(learning.driver, learning.bridge.stored, 2)
     learning.bridge.goes_on.clear()
     learner.put(rollouts_of())
     wait_until(lambda: learning.rollouts)

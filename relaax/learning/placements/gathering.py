@@ -1,37 +1,7 @@
-"""Learning in a worker, before the next action."""
-
-from typing import Any
+"""What stands before a learner in a worker, or in its place."""
 
 from relaax.algorithm_base import ExperienceSink
-from relaax.learning.on_policy.learner import ROLLOUTS, OnPolicyLearner
-from relaax.learning.placements.driver import Driver
 from relaax.learning.rollouts import RolloutBatch
-
-
-class InWorker:
-    """An ``ExperienceSink`` that learns before ``put`` returns.
-
-    ``warm_up`` compiles the updates of up to ``expected`` rollouts; by default it does nothing,
-    since it would hold up a worker whose rollouts may never need that.
-    """
-
-    def __init__(self, learner: OnPolicyLearner[Any], driver: Driver, expected: int = 0) -> None:
-        self._learner = learner
-        self._driver = driver
-        self._expected = expected
-
-    def warm_up(self) -> None:
-        """Compile the updates that are expected: when they come, clients wait for them."""
-        if self._expected:
-            self._learner.prepare_updates(self._expected)
-
-    def put(self, rollouts: RolloutBatch) -> None:
-        """Learn from ``rollouts``."""
-        self._driver.learn({ROLLOUTS: rollouts}, rollouts.steps, rollouts.versions)
-
-    def close(self) -> None:
-        """Store the metrics that are left."""
-        self._driver.close()
 
 
 class Gathering:

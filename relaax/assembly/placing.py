@@ -1,0 +1,57 @@
+"""Places a learner: in a worker, or in a process of its own. Here alone it is decided where."""
+
+from typing import Any
+
+import numpy as np
+
+from relaax.algorithm_base import BridgeBase, ExperienceSink, Learner, LearnerBase, Values, Version
+from relaax.assembly.parts import PartsBuilder, WorkerParts
+from relaax.learning.filters import ParameterSource
+from relaax.learning.placements import Driver, Gathering, Home, InWorker, OnThread
+from relaax.learning.policy import CurrentPolicy
+from relaax.learning.rollouts import RolloutBatch
+from relaax.telemetry.interval_metrics import IntervalMetrics
+
+
+def in_worker(
+    builder: PartsBuilder,
+    worker: WorkerParts,
+    policy: CurrentPolicy,
+    source: ParameterSource,
+    parameter_server: BridgeBase,
+    random: np.random.Generator,
+    in_background: bool,
+) -> ExperienceSink[Any]:
+    """Return a learner that learns before the next action, or on a thread beside acting."""
+    metrics, most, least = parameter_server.metrics(), worker.most, worker.least
+    learner = builder.learner(Home(None, random.spawn(1)[0], policy))
+    if not isinstance(learner, Learner):
+        raise TypeError(f"{type(learner).__name__} does not learn in a worker")
+    driver = Driver(learner, source, parameter_server, IntervalMetrics(metrics))
+    sink: ExperienceSink[RolloutBatch]
+    if worker.waits == "always" or not in_background:
+        sink = InWorker(driver, max(most, least) if in_background else 0)
+    else:
+        sink = OnThread(driver, metrics, most, drops=worker.waits == "never")
+    return Gathering(sink, least) if least > 1 else sink
+
+
+def in_process(builder: PartsBuilder, seed: int | None) -> LearnerBase:
+    """Return a learner for a process: with parameters of its own, or shared with other learners."""
+    from relaax.learning.networks.parameters_tf import ParameterTensors
+    from relaax.learning.placements.process import InProcess, OwnParameters, Rewards
+    from relaax.learning.tensorflow_runtime_tf import configure_tensorflow
+
+    parts, experience, parameters = builder.policy(0), builder.experience(), builder.parameters()
+    configure_tensorflow(parts.gpu, has_the_machine=True, splits_operations=True)
+    tensors, size = ParameterTensors(parts.network, parts.gpu), parts.network.manifest.size
+    policy = CurrentPolicy(tensors.unpack, Values(Version(0), 0, parameters.initial[:size]))
+    random = np.random.default_rng(None if seed is None else [seed, 2])
+    learner = builder.learner(Home(seed, random, policy))
+    if isinstance(learner, LearnerBase):
+        return learner
+    own, optimizer = None, parameters.optimizer
+    if experience.is_published and optimizer is not None:
+        own = OwnParameters(parameters.initial, optimizer, parameters.learning_rate)
+    rewards = Rewards(experience.reward_scale, experience.clips_rewards)
+    return InProcess(learner, policy, parts.filters, rewards, own)
