@@ -1,0 +1,32 @@
+"""Wires the parts: the same stored steps are drawn as they come, and again evenly."""
+
+from dataclasses import replace
+
+from relaax.algorithm_base import Input
+from relaax.assembly import OnPolicyBuilder
+from relaax.learning.on_policy.learner import ROLLOUTS
+from relaax.replay.limiter import Limiter
+from relaax.replay.rollouts import Rollouts
+from relaax.replay.specs import TableSpec
+
+REPLAYED = "replayed"
+
+
+class Builder(OnPolicyBuilder):
+    def experience(self):
+        parts, keys = super().experience(), self.config.settings
+        replayed = TableSpec(Rollouts(keys.episode_len), "uniform", Limiter(keys.replayed))
+        return replace(parts, tables={**parts.tables, REPLAYED: replayed})
+
+    def learner(self, home):
+        from relaax.learning.off_policy.variables_tf import Variables
+
+        from .method_tf import POLICY, ActorCriticReplay
+
+        keys = self.config.settings
+        rates = {POLICY: keys.initial_learning_rate}
+        return ActorCriticReplay(
+            self.network(), keys.rewards_gamma, keys.entropy_beta, keys.largest_weight,
+            Variables({POLICY: self.parameters().initial}, {}, rates),
+            {ROLLOUTS: Input(keys.fresh, is_on_policy=True), REPLAYED: Input(keys.replayed)},
+        )  # fmt: skip

@@ -1,0 +1,39 @@
+"""The keys of the YAML's algorithm: section, and the network that they describe."""
+
+from typing import Literal
+
+from pydantic import PositiveFloat, PositiveInt
+
+from relaax.learning.networks import POLICY, Dense, Head, Network
+from relaax.learning.on_policy import DiscreteSettings, PolicyConfig
+from relaax.learning.rollouts import DISTRIBUTION
+
+#: The head of the values of all actions.
+ACTION_VALUES = "action_values"
+
+
+class Settings(DiscreteSettings):
+    learner: Literal["process"] = "process"
+    #: Rollouts of a step: the newest, and some that were stored at any time.
+    fresh: PositiveInt = 8
+    replayed: PositiveInt = 32
+    #: Up to this, importance weights are taken as they are.
+    largest_weight: PositiveFloat = 10.0
+
+    @property
+    def rollouts_of_batch(self):
+        return self.fresh
+
+
+class Config(PolicyConfig):
+    """Behind each action the distribution is recorded that it was drawn from."""
+
+    extras = (DISTRIBUTION,)
+
+    def __init__(self, config):
+        own = Settings.model_validate(dict(config))
+        super().__init__(config, "actor-critic with replay", own, own.actions)
+        count, layers = self.actions.outputs, [Dense(units) for units in own.dense_units]
+        self.network = Network.of(
+            own.inputs, layers, (Head(POLICY, count), Head(ACTION_VALUES, count))
+        )

@@ -1,0 +1,20 @@
+"""Wires the learner; rollouts and parameters are those of every method that is on policy."""
+
+from relaax.algorithm_base import Input
+from relaax.assembly import OnPolicyBuilder
+from relaax.learning.on_policy.learner import ROLLOUTS
+
+
+class Builder(OnPolicyBuilder):
+    def learner(self, home):
+        from relaax.learning.distributions.graph_tf import graph_of
+        from relaax.learning.off_policy.variables_tf import Variables
+
+        from .method_tf import NaturalGradient
+
+        keys, initial = self.config.settings, {"policy": self.parameters().initial}
+        return NaturalGradient(
+            self.network(), graph_of(self.config.actions), keys.rewards_gamma, keys.trace_decay,
+            keys.largest_kl, Variables(initial, {}, {"policy": keys.initial_learning_rate}),
+            {ROLLOUTS: Input(keys.rollouts_of_batch, is_on_policy=True)},
+        )  # fmt: skip

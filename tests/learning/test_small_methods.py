@@ -1,0 +1,79 @@
+"""Five methods in folders of their own, each on a page, train through real servers."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from processes import Training
+from worker_modes import SHARED
+
+pytestmark = [pytest.mark.learning, pytest.mark.timeout(240)]
+
+FOLDER = Path(__file__).parent
+
+#: Trains a folder's algorithm until its mean return is a goal; shows the steps that this took.
+Train = Callable[..., None]
+
+#: Of ``HiddenReward``. With a critic that does not see what is hidden the return is 5.3 of 10 after
+#: 60,000 steps.
+ASYMMETRIC = {
+    "state_size": {"seen": [1], "hidden": [1]}, "action_size": 2, "hidden": "hidden",
+    "hidden_layers": [32], "episode_len": 10, "rewards_gamma": 0.01,
+    "initial_learning_rate": 3e-3, "entropy_beta": 0.0, "max_global_step": 80_000,
+}  # fmt: skip
+
+
+@pytest.fixture(name="train")
+def _train(training: Training, capsys: pytest.CaptureFixture[str]) -> Train:
+    def train(
+        name: str, env: str, goal: float, episodes: int, has_learner: bool = True, **keys: Any
+    ) -> None:
+        algorithm = {"path": str(FOLDER / name), "seed": 1, **keys}
+        training.configure(algorithm, {"goal-return": goal, "goal-episodes": episodes})
+        parameter_server = training.start_parameter_server()
+        if has_learner:
+            training.start_learner()
+        training.start_rlx_server()
+        training.start_environments(8, "--attempts", "3", env=env)
+        assert parameter_server.wait(180) == 0
+        steps = parameter_server.says(r"has reached its goal: global step ([\d,]+);", 0.1)[1]
+        with capsys.disabled():
+            print(f"\n{env}, {name}: a mean return of {goal:g} took {steps} steps")
+
+    return train
+
+
+@SHARED
+def test_a_natural_gradient_step_with_a_line_search(train: Train):
+    train(
+        "natural_gradient", "CartPole-v1", goal=300, episodes=20, max_global_step=150_000,
+        state_size=[4], action_size=2, episode_len=128, trace_decay=0.95,
+        initialization="orthogonal", initial_learning_rate=3e-3,
+    )  # fmt: skip
+
+
+@SHARED
+def test_a_critic_that_sees_an_observation_that_the_actor_does_not(train: Train):
+    env = "small_environments:HiddenReward-v0"
+    train("asymmetric_critic", env, goal=9.0, episodes=100, has_learner=False, **ASYMMETRIC)
+
+
+@SHARED
+def test_recurrent_q_learning_with_burn_in(train: Train):
+    """Without a memory the mean return is 0: the first state alone says where to turn."""
+    train(
+        "recurrent_q", "small_environments:TMaze-v0", goal=0.8, episodes=100,
+        state_size=[2], action_size=2, hidden_layers=[16], rewards_gamma=0.95,
+        learning_starts=200, batch_size=32, updates_per_step=2.0, max_global_step=150_000,
+    )  # fmt: skip
+
+
+@SHARED
+def test_an_actor_critic_that_learns_from_fresh_rollouts_and_from_replay(train: Train):
+    train(
+        "actor_critic_replay", "CartPole-v1", goal=200, episodes=20, max_global_step=100_000,
+        state_size=[4], action_size=2, episode_len=16, rewards_gamma=0.98, replay_size=50_000,
+        initialization="orthogonal", initial_learning_rate=2e-3, hidden_layers=[64, 64],
+        fresh=2, entropy_beta=0.01,
+    )  # fmt: skip

@@ -1,0 +1,71 @@
+"""Environments that are learnt only with a memory, or only by a critic that sees more.
+
+Gymnasium knows them as ``small_environments:TMaze-v0`` and ``small_environments:HiddenReward-v0``.
+"""
+
+from typing import Any
+
+import gymnasium
+import numpy as np
+from gymnasium import spaces
+
+
+class TMaze(gymnasium.Env):
+    """A cue in the first state says where to turn at the end of a corridor (Bakker 2001).
+
+    The right way is worth 1, the other one -1. The cue is gone by then: without a memory the mean
+    return is 0. A state is the cue (-1, 0 or 1) and whether the end is reached.
+    """
+
+    LENGTH = 6
+
+    action_space = spaces.Discrete(2)
+    observation_space = spaces.Box(-1, 1, (2,), np.float32)
+
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> Any:
+        super().reset(seed=seed)
+        self._place, self._way = 0, int(self.np_random.integers(2))
+        return np.array([2 * self._way - 1, 0], np.float32), {}
+
+    def step(self, action: Any) -> Any:
+        is_over = self._place == self.LENGTH
+        self._place += 1
+        reward = (1.0 if action == self._way else -1.0) if is_over else 0.0
+        return np.array([0, self._place == self.LENGTH], np.float32), reward, is_over, False, {}
+
+
+class HiddenReward(gymnasium.Env):
+    """An action is worth 1 if it is the one that ``seen`` says, and ``hidden`` on top of that.
+
+    The hidden part is large, and is taken back with the next reward: it is noise for all that do
+    not see it. An episode has ten steps.
+    """
+
+    STEPS, SIZE = 10, 40.0
+
+    action_space = spaces.Discrete(2)
+    observation_space = spaces.Dict(
+        seen=spaces.Box(-1, 1, (1,), np.float32), hidden=spaces.Box(-400, 400, (1,), np.float32)
+    )
+
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> Any:
+        super().reset(seed=seed)
+        self._steps, self._hidden = 0, 0.0
+        return self._next_state(), {}
+
+    def step(self, action: Any) -> Any:
+        reward = float(action == self._way) + self._hidden
+        self._steps += 1
+        return self._next_state(), reward, self._steps == self.STEPS, False, {}
+
+    def _next_state(self) -> dict[str, Any]:
+        self._way, is_first = int(self.np_random.integers(2)), self._steps % 2 == 0
+        self._hidden = self.SIZE * float(self.np_random.normal()) if is_first else -self._hidden
+        return {
+            "seen": np.array([2 * self._way - 1], np.float32),
+            "hidden": np.array([self._hidden], np.float32),
+        }
+
+
+gymnasium.register("TMaze-v0", TMaze)
+gymnasium.register("HiddenReward-v0", HiddenReward)
