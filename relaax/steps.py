@@ -39,6 +39,16 @@ _NO_SLOTS: IntArray = np.zeros(0, np.int64)
 _NO_ACTIONS: npt.NDArray[Any] = np.zeros(0, np.float32)
 
 
+class AgentName(NamedTuple):
+    """The name of an agent that acts in an environment, and of the group that it belongs to."""
+
+    name: str = ""
+    group: str = ""
+
+
+UNNAMED_AGENT = AgentName()
+
+
 def number_of(states: States) -> int:
     """Return B, of how many environments these states are."""
     return count_of(states) if isinstance(states, dict) else len(states)
@@ -73,6 +83,8 @@ class Steps:
     #: [X, ...], or a sequence of X actions: the executed actions of the environments with
     #: ``EXECUTED``.
     executed: npt.NDArray[Any] | Sequence[Any] = ()
+    #: [M]: whose reports these are; empty where agents have no names.
+    agents: Sequence[AgentName] = ()
 
     @property
     def actions(self) -> int:
@@ -152,6 +164,8 @@ class Transitions(NamedTuple):
     executed: IntArray = _NO_SLOTS
     #: [X, ...]: these actions, as ``BatchAgentBase.check_executed`` returns them.
     executed_actions: npt.NDArray[Any] = _NO_ACTIONS
+    #: [A]: the agents that want the actions; empty where agents have no names.
+    agents: Sequence[AgentName] = ()
 
     @property
     def started(self) -> IntArray:

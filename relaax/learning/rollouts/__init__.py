@@ -1,6 +1,7 @@
 """Rollouts of many environments, as arrays.
 
 ``columns``  what one row is made of
+``labels``   names beside the steps: of policies, agents and groups
 ``batch``    some rollouts, ready to be learnt from
 ``store``    writes rows, and hands out rollouts when they are full
 """

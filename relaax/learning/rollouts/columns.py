@@ -11,6 +11,7 @@ from relaax.learning.action_mask import ActionMask
 from relaax.learning.distributions.base import ActionHead
 from relaax.learning.networks.description import Network
 from relaax.learning.networks.encoders import is_image, sees_pictures
+from relaax.learning.rollouts.labels import LABELS
 from relaax.observations import UNNAMED, Observations, Shapes, mapped
 from relaax.replay.schema import Column
 
@@ -40,8 +41,13 @@ class Columns:
     recurrent_size: int = 0
     #: Names of observations whose type is that of the first one that comes, and stays.
     open_types: frozenset[str] = frozenset()
-    #: What is recorded of each choice, by the names that ``Choice.extras`` has.
+    #: What is recorded of each choice, by the names that ``Choice.extras`` has, and ``labels``.
     extras: Mapping[str, Column] = field(default_factory=lambda: {LOG_PROBABILITY: _NUMBER})
+
+    @property
+    def of_policy(self) -> tuple[str, ...]:
+        """The extras that a policy says of its choices: all but labels."""
+        return tuple(name for name in self.extras if name not in LABELS)
 
     @classmethod
     def of(
@@ -59,7 +65,7 @@ class Columns:
         ``filtered`` of float64. Images may be of bytes or of float32: what sees them with
         convolutions usually gets bytes. ``action_mask`` is the observation, of named ones, that is
         no input of the network but says which actions are allowed. ``extras`` are recorded of each
-        choice; ValueError for a name that is unknown.
+        choice, and may be ``labels``; ValueError for a name that is unknown.
         """
         shape, types = network.observation_shape, _usual_types(network, filtered)
         if not isinstance(shape, dict):
@@ -116,10 +122,12 @@ def _extras(names: Iterable[str], network: Network, distribution: ActionHead) ->
         DISTRIBUTION: (distribution.outputs,),
         NOISE: noise.shape[1:],
     }
+    known = {name: Column(np.dtype(np.float32), shape) for name, shape in shapes.items()}
+    known = {**known, **LABELS}
     for name in names:
-        if name not in shapes:
-            raise ValueError(f"extras: {name}: there is {', '.join(sorted(shapes))}")
-    return {name: Column(np.dtype(np.float32), shapes[name]) for name in names}
+        if name not in known:
+            raise ValueError(f"extras: {name}: there is {', '.join(sorted(known))}")
+    return {name: known[name] for name in names}
 
 
 def _usual_types(network: Network, filtered: Collection[str]) -> dict[str, npt.DTypeLike]:

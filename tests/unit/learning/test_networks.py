@@ -217,7 +217,7 @@ def test_all_that_is_recorded_of_a_choice_is_handed_over_by_name(kind, name):
 
 def test_an_extra_that_nothing_makes_is_refused_by_name():
     network, _ = NETWORKS["dense"]
-    with pytest.raises(ValueError, match="extras: q: there is distribution, log_probability"):
+    with pytest.raises(ValueError, match="extras: q: there is agent, distribution, group"):
         Columns.of(network, Categorical(3), extras=["q"])
 
 

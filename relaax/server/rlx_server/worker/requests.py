@@ -1,5 +1,6 @@
 """Joins the steps of all connections that are ready."""
 
+import itertools
 from collections.abc import Sequence
 from typing import Any, NamedTuple, TypeGuard
 
@@ -11,7 +12,16 @@ from relaax.errors import InvalidState
 from relaax.observations import Observations, joined, kind_of, mapped
 from relaax.server.rlx_server.worker.environments import Episodes, FloatArray
 from relaax.server.rlx_server.worker.session import Session
-from relaax.steps import Flags, IntArray, States, Steps, Transitions, number_of
+from relaax.steps import (
+    UNNAMED_AGENT,
+    AgentName,
+    Flags,
+    IntArray,
+    States,
+    Steps,
+    Transitions,
+    number_of,
+)
 
 Array = npt.NDArray[Any]
 
@@ -77,6 +87,8 @@ class Joiner:
             executed = [r.steps.executed for r in requests if len(r.steps.executed)]
             checked = [agent.check_executed(actions) for actions in executed]
             transitions = transitions._replace(executed_actions=np.concatenate(checked))
+        if any(request.steps.agents for request in requests):
+            transitions = transitions._replace(agents=_acting_agents(requests))
         return Report(transitions, states, finals)
 
     def _checked(self, agent: BatchAgentBase, parts: list[States]) -> Observations:
@@ -146,6 +158,15 @@ def _joined(requests: list[Request]) -> tuple[IntArray, Flags, FloatArray]:
         np.concatenate([request.steps.flags for request in requests]),
         np.concatenate([request.steps.rewards for request in requests]),
     )
+
+
+def _acting_agents(requests: list[Request]) -> list[AgentName]:
+    """Return the agents that want actions; those of reports without names have empty ones."""
+    found: list[AgentName] = []
+    for _, steps in requests:
+        agents = steps.agents or [UNNAMED_AGENT] * len(steps.flags)
+        found += itertools.compress(agents, steps.acting)
+    return found
 
 
 def _are_alike(parts: list[States]) -> TypeGuard[list[Array]]:

@@ -1,5 +1,6 @@
 """The messages of several connections as one, and the answers to each of them."""
 
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -12,7 +13,7 @@ from relaax.server.rlx_server.tally import Tally
 from relaax.server.rlx_server.worker.agents import Agents
 from relaax.server.rlx_server.worker.requests import Request
 from relaax.server.rlx_server.worker.responder import Answer, Refusal, Responder
-from relaax.steps import FINAL, START, TERMINATED, TRUNCATED, Steps
+from relaax.steps import FINAL, START, TERMINATED, TRUNCATED, AgentName, Steps
 
 CUT = TRUNCATED | FINAL
 
@@ -69,6 +70,20 @@ def test_environments_are_told_their_places_among_those_of_all_workers(oracle, m
         Responder(lambda agents=agents: agents, is_shared=False, row=row).open(Hello("", "", 2))
         oracle.slots.clear()  # each worker has an agent of its own
     assert told == [0, 1, 2, 3]
+
+
+def test_names_of_agents_are_joined_for_those_that_want_an_action(served, monkeypatch):
+    one, other = served.connect(2), served.connect(1)
+    seen = []
+    monkeypatch.setattr(
+        served.oracle, "act", lambda read, states, _: seen.append(read.agents) or states
+    )
+    named = served.start(one, floats(1, 2))
+    agents = [AgentName("left", "red"), AgentName("right", "blue")]
+    named = named._replace(steps=replace(named.steps, agents=agents))
+    served.answer(named, served.start(other, floats(3)))
+    served.answer(request(other, [0], [0], floats(4)))
+    assert seen == [[*agents, AgentName()], ()]
 
 
 def actions_of(answers):
