@@ -1,6 +1,7 @@
 """Small parts that tests of the learning library and of algorithms build with."""
 
 import threading
+from itertools import compress
 
 import numpy as np
 
@@ -153,6 +154,8 @@ class Driven:
         if len(steps.executed):
             checked = self.agent.check_executed(steps.executed)
             read = read._replace(executed_actions=checked)
+        if steps.agents:
+            read = read._replace(agents=list(compress(steps.agents, steps.acting)))
         check = self.agent.check
         finals = mapped(lambda part: part[truncated], check(steps.finals))
         return self.agent.act(read, check(steps.observations), finals)

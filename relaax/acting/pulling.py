@@ -31,17 +31,33 @@ class PolicyPuller:
     is not asked: it hands on what is new by itself.
     """
 
-    def __init__(self, source: VariableSource, sink: VariableSink, interval_s: float = 0.1) -> None:
-        self._source = source
-        self._sink = sink
+    def __init__(
+        self,
+        source: VariableSource | None = None,
+        sink: VariableSink | None = None,
+        interval_s: float = 0.1,
+    ) -> None:
         self._interval_s = interval_s
         self._closes = threading.Event()
         self._thread: threading.Thread | None = None
+        #: By sink: its source, and the version that it has. Replaced as a whole.
+        self._asked: dict[VariableSink, VariableSource] = {}
+        if source is not None and sink is not None:
+            self.add(source, sink)
+
+    def add(self, source: VariableSource, sink: VariableSink) -> None:
+        """Ask ``source`` for ``sink``, too, from now on."""
         if isinstance(source, VariableFeed):
             source.subscribe(sink)
-        else:
+            return
+        self._asked = {**self._asked, sink: source}
+        if self._thread is None:
             self._thread = threading.Thread(target=self._run, name="policy puller", daemon=True)
             self._thread.start()
+
+    def remove(self, sink: VariableSink) -> None:
+        """Ask no longer for ``sink``."""
+        self._asked = {each: source for each, source in self._asked.items() if each is not sink}
 
     def close(self) -> None:
         """End the thread."""
@@ -50,16 +66,20 @@ class PolicyPuller:
             self._thread.join(_CLOSE_S)
 
     def _run(self) -> None:
-        known, complaint = None, RepeatedWarning(_log)
+        known: dict[VariableSink, Version] = {}
+        complaint = RepeatedWarning(_log)
         while not self._closes.wait(self._interval_s):
+            asked = self._asked
+            known = {sink: version for sink, version in known.items() if sink in asked}
             try:
-                values = self._source.get(known)
+                for sink, source in asked.items():
+                    values = source.get(known.get(sink))
+                    known[sink] = values.version
+                    sink.publish(values)
             except BridgeError as error:
                 complaint.say(f"acting with the parameters before: {error}")
-                continue
-            known = values.version
-            complaint.forget()
-            self._sink.publish(values)
+            else:
+                complaint.forget()
 
 
 class UseCounter(Protocol[BatchT_contra]):

@@ -4,17 +4,20 @@ from typing import Any
 
 import numpy as np
 
-from relaax.acting.actor import Actor, Recorder
+from relaax.acting.actor import Actor
 from relaax.acting.evaluator import EvaluationParts
 from relaax.acting.executed_actions import ExecutedActions
+from relaax.acting.policies import NamedPolicies, PolicySource, PullsByName
 from relaax.acting.preprocessor import Preprocessor
 from relaax.acting.pulling import PullingSink
-from relaax.algorithm_base import BridgeBase, ExperienceSink, VariableSource
+from relaax.acting.recording import Recorder
+from relaax.algorithm_base import BridgeBase, ExperienceSink, FloatVector, VariableSource
 from relaax.assembly.parts import ExperienceParts, PartsBuilder, PolicyParts
 from relaax.assembly.placing import in_worker
 from relaax.learning.exploration.noise import UniformAtFirst
 from relaax.learning.filters import FilteringModel, Filters
 from relaax.learning.model import PolicyModel
+from relaax.learning.networks import Parameters
 from relaax.learning.placements import NoLearner
 from relaax.learning.policy import CurrentPolicy, PolicyUse
 from relaax.learning.previous import PreviousStep
@@ -71,7 +74,21 @@ def make_actor(
     if parts.perturbed is not None:
         noisy = parts.perturbed(unpack, model)
         unpack, model = noisy.unpack, noisy
-    policy = CurrentPolicy(lambda values: unpack(values[:size]), source.get())
+
+    def parameters_of(vector: FloatVector) -> Parameters:
+        return unpack(vector[:size])
+
+    policy, policies = CurrentPolicy(parameters_of, source.get()), None
+    if parts.policy_of is not None:
+        by_name = cast(PullsByName, parameter_server)
+        policies = NamedPolicies(
+            policy,
+            parts.policy_of,
+            lambda name: filters.sourced(PolicySource(by_name, name)),
+            parameters_of,
+            parts.places,
+            recording.pull_interval_s,
+        )
     random = np.random.default_rng(None if parts.seed is None else [parts.seed, seed])
     if parts.random_steps is not None:
         model = UniformAtFirst(model, parts.random_steps, lambda: policy.global_t, random)
@@ -112,6 +129,7 @@ def make_actor(
             make_noise=None if make_noise is None else lambda other: make_noise(policy, other),
         ),
         places=parts.places,
+        policies=policies,
     )
 
 
@@ -124,7 +142,7 @@ def _model_of(parts: PolicyParts, recording: ExperienceParts, tensors: Any) -> P
         tensors,
         parts.actions,
         graph_head_of(parts.actions),
-        recording.columns.extras if recording.is_recorded else (),
+        recording.columns.of_policy if recording.is_recorded else (),
         action_mask=None if parts.mask is None else parts.mask.name,
         heads=parts.heads,
     )

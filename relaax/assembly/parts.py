@@ -17,7 +17,7 @@ from relaax.learning.method_config import MethodConfig
 from relaax.learning.model import PolicyModel
 from relaax.learning.networks import POLICY, Network
 from relaax.learning.networks.manifest import Parameters
-from relaax.learning.policy import CurrentPolicy
+from relaax.learning.policy import CurrentPolicy, Seat
 from relaax.learning.rollouts import Columns
 from relaax.learning.steps import schema_of
 from relaax.observations import Shapes
@@ -59,6 +59,8 @@ class PolicyParts:
     random_steps: int | None = None
     #: Which sizes of exploration environments have.
     places: SlotPlaces = field(default_factory=SlotPlaces)
+    #: Returns the name of the policy that plays an episode, when it begins; None: the one policy.
+    policy_of: Callable[[Seat], str] | None = None
 
 
 @dataclass(frozen=True)

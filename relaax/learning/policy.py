@@ -12,6 +12,7 @@ from relaax.algorithm_base import FloatVector, Values, Version
 from relaax.learning.networks.manifest import Parameters
 from relaax.replay.step_batch import StepBatch
 from relaax.replay.storage import ENDS, FINAL
+from relaax.steps import UNNAMED_AGENT, AgentName
 from relaax.telemetry.interval_metrics import IntervalMetrics
 from relaax.telemetry.metrics import Metrics
 
@@ -50,6 +51,10 @@ class PolicyUse:
             self._means.store_if_due()
 
 
+#: The name of the policy of a training that has one.
+DEFAULT_POLICY = "default"
+
+
 @dataclass(frozen=True)
 class Policy:
     """Parameters at a version."""
@@ -60,6 +65,16 @@ class Policy:
     global_t: int = 0
     #: What the parameters were made of, where that is kept.
     vector: FloatVector | None = None
+    name: str = DEFAULT_POLICY
+
+
+@dataclass(frozen=True)
+class Seat:
+    """Where an episode is played: what the name of its policy may depend on."""
+
+    #: The environment's place among all that train; see ``EnvironmentInfo``.
+    place: int
+    agent: AgentName = UNNAMED_AGENT
 
 
 class PolicyHolder(Protocol):
@@ -77,7 +92,13 @@ class CurrentPolicy:
     makes parameters of a flat vector, once for each version.
     """
 
-    def __init__(self, unpack: Callable[[FloatVector], Parameters], values: Values) -> None:
+    def __init__(
+        self,
+        unpack: Callable[[FloatVector], Parameters],
+        values: Values,
+        name: str = DEFAULT_POLICY,
+    ) -> None:
+        self._name = name
         if values.vector is None:
             raise RuntimeError("the first values of the parameter server came without their vector")
         self._unpack = unpack
@@ -95,4 +116,4 @@ class CurrentPolicy:
             self.current = self._policy(values, values.vector)
 
     def _policy(self, values: Values, vector: FloatVector) -> Policy:
-        return Policy(values.version, self._unpack(vector), values.global_t, vector)
+        return Policy(values.version, self._unpack(vector), values.global_t, vector, self._name)

@@ -147,4 +147,4 @@ def test_a_step_passes_the_files_that_the_page_lists(connections):
     finally:
         served.close()
     assert files == documented_files()
-    assert len(files) <= 17
+    assert len(files) <= 19

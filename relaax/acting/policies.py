@@ -1,0 +1,163 @@
+"""Which policy acts in which slot of an actor."""
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, Generic, Protocol, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from relaax.acting.pulling import PolicyPuller
+from relaax.algorithm_base import EvaluatedPolicy, FloatVector, Values, VariableSource, Version
+from relaax.learning.networks.manifest import Parameters
+from relaax.learning.policy import DEFAULT_POLICY, CurrentPolicy, PolicyHolder, Seat
+from relaax.parameters.schedules import SlotPlaces
+from relaax.steps import UNNAMED_AGENT, AgentName
+
+IntArray = npt.NDArray[np.int64]
+
+HeldT = TypeVar("HeldT")
+
+
+class SlotPolicies(Protocol):
+    """Tells each episode's policy, which may be another one in each slot."""
+
+    def start(self, slots: IntArray, agents: Sequence[AgentName]) -> None:
+        """Choose the policies of episodes that begin in ``slots`` [S], of ``agents`` [S].
+
+        ``agents`` are empty where they have no names.
+        """
+
+    def forget(self, slots: IntArray) -> None:
+        """Forget environments that have gone."""
+
+    def groups(self, slots: IntArray) -> Iterator[tuple[PolicyHolder, IntArray]]:
+        """Yield each policy that acts in ``slots`` [A], with the places in ``slots`` where it does.
+
+        Whatever depends on the policy is in use until the next one is yielded.
+        """
+
+    def info(self, slot: int) -> EvaluatedPolicy | None:
+        """Return the policy that the episode in ``slot`` is played with, if that is known."""
+
+    def close(self) -> None:
+        """End what asks for newer parameters."""
+
+
+class PullsByName(Protocol):
+    """Where the newest values of each policy come from."""
+
+    def pull(self, known: Version | None = None, policy: str = DEFAULT_POLICY) -> Values:
+        """Return the newest values of ``policy``; without their vector if ``known`` is current."""
+
+
+class PolicySource:
+    """A ``VariableSource`` of one policy's values."""
+
+    def __init__(self, parameters: PullsByName, name: str) -> None:
+        self._parameters = parameters
+        self._name = name
+
+    def get(self, known: Version | None = None) -> Values:
+        """Return the newest values; without their vector if ``known`` is current."""
+        return self._parameters.pull(known, policy=self._name)
+
+
+class HeldBySlot(Generic[HeldT]):
+    """What is held for the episode of each slot; some slots hold the same object."""
+
+    def __init__(self) -> None:
+        self._of_slot: dict[int, HeldT] = {}
+
+    def hold(self, slots: IntArray, held: Sequence[HeldT]) -> None:
+        """Let ``slots`` [S] hold these [S]."""
+        self._of_slot.update(zip(slots.tolist(), held, strict=True))
+
+    def forget(self, slots: IntArray) -> None:
+        """Forget environments that have gone."""
+        for slot in slots.tolist():
+            self._of_slot.pop(slot, None)
+
+    def of(self, slot: int) -> HeldT | None:
+        """Return what a slot holds, if anything."""
+        return self._of_slot.get(slot)
+
+    def all(self) -> list[HeldT]:
+        """Return each object that is held, once."""
+        return list({id(each): each for each in self._of_slot.values()}.values())
+
+    def groups(self, slots: IntArray) -> Iterator[tuple[HeldT, IntArray]]:
+        """Yield each object that ``slots`` hold, with the places in ``slots`` that hold it."""
+        held = [self._of_slot[slot] for slot in slots.tolist()]
+        for one in {id(each): each for each in held}.values():
+            yield one, np.flatnonzero([each is one for each in held])
+
+
+class NamedPolicies:
+    """Plays each episode with the policy whose name ``name_of`` returns at its beginning.
+
+    Parameters of a name come from ``source_of(name)``: before its first episode here, and then
+    every ``interval_s`` seconds as long as a slot has it. ``default`` is the policy of its own
+    name, which others keep up to date. ``places`` are those of the slots.
+    """
+
+    def __init__(
+        self,
+        default: CurrentPolicy,
+        name_of: Callable[[Seat], str],
+        source_of: Callable[[str], VariableSource],
+        unpack: Callable[[FloatVector], Parameters],
+        places: SlotPlaces,
+        interval_s: float = 0.1,
+    ) -> None:
+        self._default = default
+        self._name_of = name_of
+        self._source_of = source_of
+        self._unpack = unpack
+        self._places = places
+        self._held: HeldBySlot[CurrentPolicy] = HeldBySlot()
+        self._by_name = {default.current.name: default}
+        self._puller = PolicyPuller(interval_s=interval_s)
+
+    def start(self, slots: IntArray, agents: Sequence[AgentName]) -> None:
+        """See SlotPolicies; BridgeError where the parameters of a new name cannot be had."""
+        places = self._places.of(slots).tolist()
+        seats = map(Seat, places, agents or [UNNAMED_AGENT] * len(places))
+        self._held.hold(slots, [self._named(self._name_of(seat)) for seat in seats])
+        self._drop_unused()
+
+    def forget(self, slots: IntArray) -> None:
+        """See SlotPolicies."""
+        self._held.forget(slots)
+        self._drop_unused()
+
+    def groups(self, slots: IntArray) -> Iterator[tuple[CurrentPolicy, IntArray]]:
+        """See SlotPolicies."""
+        return self._held.groups(slots)
+
+    def info(self, slot: int) -> EvaluatedPolicy | None:
+        """See SlotPolicies."""
+        held = self._held.of(slot)
+        if held is None:
+            return None
+        return EvaluatedPolicy(held.current.version.number, held.current.global_t)
+
+    def close(self) -> None:
+        """See SlotPolicies."""
+        self._puller.close()
+
+    def _named(self, name: str) -> CurrentPolicy:
+        """Return the policy of this name, whose parameters are asked for the first time."""
+        if name not in self._by_name:
+            source = self._source_of(name)
+            policy = CurrentPolicy(self._unpack, source.get(), name)
+            self._by_name[name] = policy
+            self._puller.add(source, policy)
+        return self._by_name[name]
+
+    def _drop_unused(self) -> None:
+        """Ask no longer for policies that no slot has."""
+        used: list[Any] = [self._default, *self._held.all()]
+        for name, policy in list(self._by_name.items()):
+            if not any(policy is each for each in used):
+                del self._by_name[name]
+                self._puller.remove(policy)
