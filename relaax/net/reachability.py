@@ -1,33 +1,24 @@
-"""Pauses between failed calls, and why a server is not reached: gRPC does not report it."""
+"""Pauses between failed calls, and why a server is not reached: a call that waits does not know."""
 
 import logging
-import socket
-import ssl
 import threading
 import time
 from collections.abc import Callable
-from http.client import HTTPConnection, HTTPException
+from contextlib import closing
 
-from relaax.address import Address
+import grpc
+
 from relaax.errors import ConfigurationError
-from relaax.net.access import current_access
-from relaax.net.access.tls import TlsFiles, client_context
-from relaax.net.tls_refusals import (
-    CERTIFICATE_REQUIRED,
-    refusal_in_words,
-    require_a_peer,
-    speaks_no_tls,
-)
+from relaax.net.access import Access, current_access
+from relaax.net.channels import open_channel
 from relaax.telemetry.throttled_log import RepeatedWarning
 
-#: OpenSSL's numbers (``x509_vfy.h``) for a certificate of an unknown signer: self-signed, a
-#: self-signed end of the chain, or a missing one.
-_UNKNOWN_SIGNERS = (18, 19, 20, 21)
+#: Any method: a server that answers that there is none is reached.
+_METHOD = "/grpc.health.v1.Health/Check"
 
-#: The protocol that gRPC speaks within TLS: a server may refuse clients that do not offer it.
-_PROTOCOLS = ["h2"]
-
-_NO_CERTIFICATE = "it asks for a certificate, and there is none: give --tls-cert and --tls-key"
+#: In gRPC's words: bytes that are not TLS; a certificate of an unknown signer; a connection that
+#: the server closes, as it does without a word where TLS or a certificate is missing.
+_NO_TLS, _UNKNOWN_SIGNER, _CLOSED = "WRONG_VERSION_NUMBER", "issuer certificate", "Socket closed"
 
 #: Why calls wait is said when it changes, and so often while it does not.
 SAY_AGAIN_S = 60.0
@@ -47,117 +38,48 @@ LOOK_S = 2.0
 FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.1, 2.0
 
 
-def why_not_reached(
-    address: Address, tls: TlsFiles | None, timeout_s: float, proxy: Address | None = None
-) -> str | None:
-    """Return why a gRPC server at ``address`` is not reached; None without a visible cause.
+def why_not_reached(url: str, timeout_s: float) -> str | None:
+    """Return why the gRPC server at ``url`` is not reached by this process; None if it is.
 
-    ``tls``: this process's certificate and authority; None without TLS. A handshake is tried then,
-    too, to see whether the server speaks TLS: only messages of TLS are ever sent. Takes
-    ``timeout_s`` at most, and longer while a name is looked up. ``proxy``: the HTTP proxy of the
-    calls, if there is one.
+    None also for a server that says nothing within ``timeout_s``.
     """
-    deadline = time.monotonic() + timeout_s
     try:
-        context = _context(tls)
-        with _connected(address, proxy, timeout_s) as sock:
-            sock.settimeout(_left_s(deadline))
-            return _why_no_tls(sock, context, address.host, tls, deadline)
+        with closing(open_channel(url)) as channel:
+            channel.unary_unary(_METHOD)(b"", timeout=timeout_s)
     except ConfigurationError as error:
         return str(error)
-    except UnicodeError:  # before it is asked for
-        return f"{address.host} cannot be the name of a machine"
-    except OSError as error:
-        return error.strerror or str(error)
+    except grpc.RpcError as error:
+        if error.code() is grpc.StatusCode.UNAVAILABLE:
+            return _in_words(error.details() or "", current_access())
+    return None
 
 
-def _connected(address: Address, proxy: Address | None, timeout_s: float) -> socket.socket:
-    if proxy is None:
-        return socket.create_connection((address.host, address.port), timeout_s)
-    tunnel = HTTPConnection(proxy.host, proxy.port, timeout=timeout_s)
-    tunnel.set_tunnel(address.host, address.port)
-    try:
-        tunnel.connect()
-    except (OSError, HTTPException) as error:
-        why = getattr(error, "strerror", None) or error
-        raise OSError(f"the proxy {proxy} does not connect to it: {why} (--proxy)") from error
-    return tunnel.sock
-
-
-def _context(tls: TlsFiles | None) -> ssl.SSLContext:
-    if tls is None:  # it is only asked whether there is TLS
-        context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-        context.check_hostname = False
-        context.verify_mode = ssl.CERT_NONE
-    else:
-        context = client_context(tls)
-    context.set_alpn_protocols(_PROTOCOLS)
-    return context
-
-
-def _why_no_tls(
-    sock: socket.socket, context: ssl.SSLContext, host: str, tls: TlsFiles | None, deadline: float
-) -> str | None:
-    """Shake hands, and wait for the first byte: a server refuses a certificate after that."""
-    try:
-        require_a_peer(sock)
-        with context.wrap_socket(sock, server_hostname=host) as connection:
-            return _why_unprotected() if tls is None else _why_closed(connection, tls, deadline)
-    except ssl.SSLCertVerificationError as error:
-        return None if tls is None else _why_not_accepted(error, tls)
-    except (ssl.SSLEOFError, ssl.SSLZeroReturnError, ConnectionError, TimeoutError):
-        return None  # a silent or full server proves nothing about TLS
-    except ssl.SSLError as error:
-        if tls is None:
-            return None if speaks_no_tls(error) else _why_unprotected()
-        if speaks_no_tls(error):
-            return (
-                "it does not speak TLS, and this process does: give --tls-cert and --tls-key to "
-                "both, or to neither"
-            )
-        return _why_refused(error, tls)
-
-
-def _why_refused(error: ssl.SSLError, tls: TlsFiles) -> str:
-    if tls.cert is None and error.reason == CERTIFICATE_REQUIRED:
-        return _NO_CERTIFICATE
-    return f"{refusal_in_words(error) or error.reason} (--tls-ca, --tls-cert)"
-
-
-def _why_unprotected() -> str:
-    return (
-        "it speaks TLS, and this process does not: give it --tls-ca, --tls-cert and --tls-key, and "
-        "--auth-token-file if tokens are asked for; or the section access of the YAML file"
-    )
-
-
-def _why_not_accepted(error: ssl.SSLCertVerificationError, tls: TlsFiles) -> str:
-    if error.verify_code not in _UNKNOWN_SIGNERS:
-        return f"its certificate is not accepted: {error.verify_message}"
-    if tls.ca is None:
-        return "its certificate is signed by no authority that this machine knows: give --tls-ca"
-    return f"its certificate is not signed by an authority in {tls.ca} (--tls-ca)"
-
-
-def _why_closed(connection: ssl.SSLSocket, tls: TlsFiles, deadline: float) -> str | None:
-    """Return why the server closes the connection at once; None if it does not."""
-    connection.settimeout(_left_s(deadline))
-    try:
-        if connection.recv(1):
-            return None
-    except ConnectionError:
-        pass  # the same
+def _in_words(details: str, access: Access) -> str:
+    """Return the cause that gRPC gives, with the option that may help."""
+    tls = access.tls
+    if _NO_TLS in details:
+        return (
+            "it does not speak TLS, and this process does: give --tls-cert and --tls-key to both, "
+            "or to neither"
+        )
+    if _UNKNOWN_SIGNER in details:
+        known = "of this machine" if tls is None or tls.ca is None else f"in {tls.ca}"
+        return f"its certificate is not signed by an authority {known} (--tls-ca)"
+    if _CLOSED not in details:
+        cause = details.rpartition("remote host: ")[2].rpartition("last error: ")[2]
+        return cause if access.proxy is None else f"{cause}, by the proxy {access.proxy} (--proxy)"
+    if tls is None:
+        return (
+            "it closes the connection, as where it speaks TLS and this process does not: give it "
+            "--tls-ca, --tls-cert and --tls-key, and --auth-token-file if tokens are asked for; or "
+            "the section access of the YAML file"
+        )
     if tls.cert is None:
-        return _NO_CERTIFICATE
+        return "it closes the connection, as where it asks for a certificate (--tls-cert)"
     return (
-        f"it does not accept the certificate in {tls.cert} (--tls-cert): perhaps its --tls-ca is "
-        "of another authority"
+        f"it closes the connection, as where it does not accept the certificate in {tls.cert} "
+        "(--tls-cert): perhaps its --tls-ca is of another authority"
     )
-
-
-def _left_s(deadline: float) -> float:
-    """Return how long to wait; not zero, which would not wait for bytes that have come."""
-    return max(deadline - time.monotonic(), 0.001)
 
 
 class RetryPause:
@@ -186,7 +108,7 @@ class RetryPause:
 class Reachability:
     """Looks at the server at ``url``, as this process reaches it, when a call has failed.
 
-    Each look is a connection of its own, on a thread that ends with it: no call waits for it. The
+    Each look is a call of its own, on a thread that ends with it: no other call waits for it. The
     first one comes when calls have failed for ``patience_s``: a server that starts a moment later
     is not worth a warning. For several threads. A socket's path is not looked at.
     """
@@ -195,10 +117,8 @@ class Reachability:
         self, url: str, patience_s: float = 0.0, clock: Callable[[], float] = time.monotonic
     ) -> None:
         self._url = url
-        self._address = None if url.startswith("unix:") else Address.parse(url)
         self._patience_s = patience_s
         self._clock = clock
-        self._access = current_access()
         self._lock = threading.Lock()
         #: When this outage began, when a call failed last, and when it was looked last.
         self._began_at = self._failed_at = self._looked_at = float("-inf")
@@ -212,11 +132,8 @@ class Reachability:
 
     def look(self) -> None:
         """Begin to look, unless that was lately; log a cause that was not logged yet."""
-        if self._address is None or not self._is_due():
-            return
-        threading.Thread(
-            target=self._look, args=(self._address,), name="reachability", daemon=True
-        ).start()
+        if self._is_due() and not self._url.startswith("unix:"):
+            threading.Thread(target=self._look, name="reachability", daemon=True).start()
 
     def _is_due(self) -> bool:
         with self._lock:
@@ -230,8 +147,8 @@ class Reachability:
             self._looked_at = now
             return True
 
-    def _look(self, address: Address) -> None:
-        self._cause = cause = why_not_reached(address, self._access.tls, LOOK_S, self._access.proxy)
+    def _look(self) -> None:
+        self._cause = cause = why_not_reached(self._url, LOOK_S)
         if cause is None:
             self._complaint.forget()
         else:

@@ -71,9 +71,12 @@ def test_an_rlx_server_says_what_of_tls_keeps_it_from_its_parameter_server(
     distrusts = start_rlx_server(authorities, authorities.options(ca=other, cert=own))
     is_distrusted = start_rlx_server(authorities, authorities.options(ca=own, cert=other))
     for process, cause in (
-        (without_tls, "it speaks TLS, and this process does not: give it --tls-ca"),
+        (without_tls, "it closes the connection, as where it speaks TLS and this process does not"),
         (distrusts, "its certificate is not signed by an authority in .*ca.crt .--tls-ca"),
-        (is_distrusted, "it does not accept the certificate in .*server.crt .--tls-cert"),
+        (
+            is_distrusted,
+            "it closes the connection, as where it does not accept the certificate in .*server.crt",
+        ),
     ):
         process.says(rf"no connection to \S+: {cause}")  # the watcher
         process.says(rf"waiting for parameter server \S+ \({cause}")  # the worker

@@ -73,19 +73,17 @@ def test_a_process_that_is_told_of_a_proxy_calls_others_through_it(
             url = serve()
             assert answer_of(url) == "it knows no such method"
             assert proxy.asked == [f"CONNECT {url}"]
-        assert why_not_reached(Address.parse(url), files, TIMEOUT_S, address) is None
+            assert why_not_reached(url, TIMEOUT_S) is None
 
 
 def test_a_proxy_that_does_not_connect_is_named_with_its_reason(monkeypatch):
     forget_exceptions(monkeypatch)
-    with http_proxy(refuses=True) as proxy:
-        why = why_not_reached(
-            Address("127.0.0.1", 1), None, TIMEOUT_S, Address.parse(proxy.address)
-        )
-    assert why == (
-        f"the proxy {proxy.address} does not connect to it: Tunnel connection failed: "
-        "403 Forbidden (--proxy)"
-    )
+    with (
+        http_proxy(refuses=True) as proxy,
+        access_while(Access(proxy=Address.parse(proxy.address))),
+    ):
+        why = why_not_reached("127.0.0.1:1", TIMEOUT_S)
+    assert f"HTTP proxy returned response code 403, by the proxy {proxy.address}" in why
 
 
 def test_one_module_opens_all_channels_of_the_product():

@@ -1,14 +1,14 @@
 """Why a server is not reached, of real ports."""
 
 import socket
-import threading
-from contextlib import closing, contextmanager, suppress
+from contextlib import closing, contextmanager
 
 import pytest
+from processes import free_port
 
-from relaax.address import Address
-from relaax.net.access import TlsFiles
-from relaax.net.access.tls import server_context
+from relaax.net.access import Access, TlsFiles
+from relaax.net.access.process_access import access_while
+from relaax.net.guarded_server import GuardedServer
 from relaax.net.reachability import why_not_reached
 from relaax.server.certificates.secrets_folder import SecretsFolder
 
@@ -31,130 +31,82 @@ def files(cert, ca):
 
 
 @contextmanager
-def served(serve, host="127.0.0.1"):
-    """Hand each connection to ``serve``, on a thread that ends with this."""
-    with closing(socket.create_server((host, 0))) as listener:
-
-        def accept():
-            while True:
-                try:
-                    connection, _ = listener.accept()
-                except OSError:
-                    return
-                with connection, suppress(OSError):  # the client has refused, or left
-                    serve(connection)
-
-        thread = threading.Thread(target=accept, daemon=True)
-        thread.start()
-        yield Address(host, listener.getsockname()[1])
-        listener.shutdown(socket.SHUT_RDWR)
-        thread.join(TIMEOUT_S)
-        assert not thread.is_alive()
+def served(tls, host="127.0.0.1"):
+    """A server that knows no method."""
+    url = f"{host}:{free_port()}"
+    with access_while(Access(tls=tls)):
+        server = GuardedServer(2)
+        server.start(url)
+    yield url
+    server.stop(0).wait()
 
 
-def with_tls(tls, clients_need_certificates=True):
-    context = server_context(tls, clients_need_certificates)
-
-    def serve(connection):
-        with context.wrap_socket(connection, server_side=True) as protected:
-            protected.send(b"settings")
-            protected.recv(1)
-
-    return serve
-
-
-def without_tls(connection):
-    connection.send(b"\0\0\0\4\0\0\0\0\0")  # as gRPC begins, before it is asked
-    connection.recv(1)
+def why(url, tls=None, timeout_s=TIMEOUT_S):
+    with access_while(Access(tls=tls)):
+        return why_not_reached(url, timeout_s)
 
 
 def test_a_server_that_accepts_and_is_accepted_is_reached(folders):
     own, _ = folders
-    with served(with_tls(files(own, own))) as address:
-        assert why_not_reached(address, files(own, own), TIMEOUT_S) is None
+    with served(files(own, own)) as url:
+        assert why(url, files(own, own)) is None
 
 
 def test_a_server_is_reached_where_neither_speaks_tls():
-    with served(without_tls) as address:
-        assert why_not_reached(address, None, TIMEOUT_S) is None
+    with served(None) as url:
+        assert why(url) is None
 
 
 def test_nothing_listens():
-    with closing(socket.create_server(("127.0.0.1", 0))) as listener:
-        address = Address("127.0.0.1", listener.getsockname()[1])
-    assert why_not_reached(address, None, TIMEOUT_S) == "Connection refused"
+    assert why(f"127.0.0.1:{free_port()}") == "Connection refused"
 
 
 @pytest.mark.parametrize("host", ["two..dots", "label" * 13])
-def test_a_name_that_no_machine_can_have_is_not_looked_up(host):
-    said = f"{host} cannot be the name of a machine"
-    assert why_not_reached(Address(host, 1), None, TIMEOUT_S) == said
+def test_a_name_that_no_machine_can_have_is_named(host):
+    assert host in why(f"{host}:1")
 
 
 def test_an_authority_that_is_not_the_servers_is_named(folders):
     own, other = folders
-    with served(with_tls(files(own, own))) as address:
-        why = why_not_reached(address, files(own, other), TIMEOUT_S)
-        assert why == (
+    with served(files(own, own)) as url:
+        assert why(url, files(own, other)) == (
             f"its certificate is not signed by an authority in {other / 'ca.crt'} (--tls-ca)"
         )
-        why = why_not_reached(address, TlsFiles(own / "server.crt", own / "server.key"), TIMEOUT_S)
-        assert "no authority that this machine knows" in why
+        found = why(url, TlsFiles(own / "server.crt", own / "server.key"))
+        assert found == "its certificate is not signed by an authority of this machine (--tls-ca)"
 
 
 def test_a_certificate_of_another_host_is_not_one_of_another_authority(folders):
     own, _ = folders
-    with served(with_tls(files(own, own)), "127.0.0.2") as address:
-        why = why_not_reached(address, files(own, own), TIMEOUT_S)
-    assert why.startswith("its certificate is not accepted: ")
-    assert "'127.0.0.2'" in why
+    with served(files(own, own), "127.0.0.2") as url:
+        assert "127.0.0.2" in (found := why(url, files(own, own)))
+    assert "Hostname Verification Check failed" in found
 
 
 def test_a_server_without_tls_is_recognised(folders):
     own, _ = folders
-    with served(without_tls) as address:
-        assert "it does not speak TLS" in why_not_reached(address, files(own, own), TIMEOUT_S)
+    with served(None) as url:
+        assert "it does not speak TLS" in why(url, files(own, own))
 
 
-@pytest.mark.parametrize("clients_need_certificates", [True, False])
-def test_a_server_with_tls_is_recognised(folders, clients_need_certificates):
+def test_where_a_server_closes_the_remedy_for_a_process_without_tls_is_named(folders):
     own, _ = folders
-    with served(with_tls(files(own, own), clients_need_certificates)) as address:
-        assert "it speaks TLS, and this process does not" in why_not_reached(
-            address, None, TIMEOUT_S
-        )
+    with served(files(own, own)) as url:
+        assert "it speaks TLS and this process does not: give it --tls-ca" in why(url)
 
 
-def test_a_server_that_closes_after_it_has_seen_the_certificate_refuses_it(folders):
-    own, _ = folders
-
-    def serve(connection):  # as gRPC does: without an alert
-        with server_context(files(own, own), False).wrap_socket(connection, server_side=True):
-            pass
-
-    with served(serve) as address:
-        why = why_not_reached(address, files(own, own), TIMEOUT_S)
-        assert why.startswith(f"it does not accept the certificate in {own / 'server.crt'} (--tls-")
-        why = why_not_reached(address, files(None, own), TIMEOUT_S)
-        assert why.startswith("it asks for a certificate, and there is none: give --tls-cert")
-
-
-def test_a_refusal_that_the_server_explains_is_handed_on(folders):
+def test_where_a_server_closes_the_certificate_that_it_may_refuse_is_named(folders):
     own, other = folders
-    with served(with_tls(files(own, own))) as address:
-        why = why_not_reached(address, TlsFiles(None, None, own / "ca.crt"), TIMEOUT_S)
-        assert why == "it asks for a certificate, and there is none: give --tls-cert and --tls-key"
-        why = why_not_reached(address, files(other, own), TIMEOUT_S)
-        assert "does not accept the certificate" in why
+    with served(files(own, own)) as url:
+        assert f"does not accept the certificate in {other}" in why(url, files(other, own))
+        assert "where it asks for a certificate (--tls-cert)" in why(url, files(None, own))
 
 
-def test_of_a_server_that_says_nothing_nothing_is_said(folders):
-    own, _ = folders
-    with served(lambda connection: connection.recv(10_000) and connection.recv(1)) as address:
-        assert why_not_reached(address, files(own, own), 0.2) is None
-        assert why_not_reached(address, None, 0.2) is None
+def test_of_a_server_that_says_nothing_nothing_is_said():
+    with closing(socket.create_server(("127.0.0.1", 0))) as listener:
+        assert why(f"127.0.0.1:{listener.getsockname()[1]}", timeout_s=0.2) is None
 
 
 def test_a_file_that_cannot_be_read_is_the_reason(tmp_path):
-    why = why_not_reached(Address("127.0.0.1", 1), TlsFiles(ca=tmp_path / "gone.crt"), TIMEOUT_S)
-    assert "gone.crt: cannot be read" in why
+    found = why("127.0.0.1:1", TlsFiles(ca=tmp_path / "gone.crt"))
+    assert "gone.crt: cannot be read" in found
