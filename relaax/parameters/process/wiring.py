@@ -64,8 +64,8 @@ PUBLISHED_INTERVAL_S = 1.0
 
 PUBLISHED_INTERVAL_AT_S3_S = 30.0
 
-#: How often it is written to S3 how far the metrics of a run are.
-RECORD_INTERVAL_AT_S3_S = 60.0
+#: How often it is written how far the metrics of a run are, to a directory and to S3.
+RECORD_INTERVAL_S, RECORD_INTERVAL_AT_S3_S = 5.0, 60.0
 
 #: How many of the latest evaluations the progress line shows the mean of.
 EVALUATIONS_SHOWN = 20
@@ -322,11 +322,8 @@ def _metrics(
             global_step,
             configuration.algorithm.parameters,
             options.metrics_dir,
-            RunRecord(
-                store,
-                is_new=not Restore.parse(options.restore).is_latest,
-                interval_s=0.0 if options.checkpoint_aws_s3 is None else RECORD_INTERVAL_AT_S3_S,
-            ),
+            RunRecord(store, is_new=not Restore.parse(options.restore).is_latest),
+            RECORD_INTERVAL_S if options.checkpoint_aws_s3 is None else RECORD_INTERVAL_AT_S3_S,
         )
         resources.callback(wandb.close)
         places.append(wandb)

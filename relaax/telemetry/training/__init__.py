@@ -2,8 +2,7 @@
 
 ``queued_metrics``     hands metrics to a log, on a thread of its own
 ``event_writer``       writes metrics to TensorBoard event files
-``wandb_log``          hands them to Weights & Biases
-``run_record``         the run's name after a restart, and its last steps
+``wandb_log``          hands them to Weights & Biases, to the same run after a restart
 ``event_file``         one event file
 ``run_description``    the configuration, as TensorBoard shows it
 ``passing_metrics``    limits on metrics of clients; returns of the last episodes, and scores
@@ -18,9 +17,8 @@ from relaax.telemetry.training.passing_metrics import (
     WorkerCount,
 )
 from relaax.telemetry.training.run_description import describe_run
-from relaax.telemetry.training.run_record import RunRecord
 from relaax.telemetry.training.s3_mirror import S3Mirror
-from relaax.telemetry.training.wandb_log import WandbWriter
+from relaax.telemetry.training.wandb_log import RunRecord, WandbWriter
 
 __all__ = [
     "ClientMetricLimits", "EpisodeReturns", "EvaluationScores", "EventWriter", "RunRecord",

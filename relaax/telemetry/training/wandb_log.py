@@ -2,18 +2,24 @@
 
 import logging
 import os
+import secrets
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-from relaax.errors import ConfigurationError
+from pydantic import BaseModel, Field, ValidationError
+
+from relaax.checkpoints import BlobStore
+from relaax.errors import CheckpointError, ConfigurationError, DamagedCheckpoint
 from relaax.telemetry.training.event_file import Scalar
 from relaax.telemetry.training.queued_metrics import QueuedMetrics
-from relaax.telemetry.training.run_record import RunRecord
 
 _log = logging.getLogger(__name__)
+
+#: The name of the file beside the checkpoints that has the run's name, and how far it got.
+RECORD = "wandb.json"
 
 #: The name that Weights & Biases has for the horizontal axis.
 GLOBAL_STEP = "global_step"
@@ -26,6 +32,56 @@ _LOG_IN = (
     "Weights & Biases knows no API key: run `wandb login`, set WANDB_API_KEY, or set "
     "WANDB_MODE=offline, which writes a directory that `wandb sync` uploads later"
 )
+
+
+class _Written(BaseModel):
+    """The content of the file."""
+
+    id: str = Field(pattern=r"^[0-9a-z]{4,64}$")
+    #: By tag: the highest step that was handed over.
+    steps: dict[str, int] = {}
+
+
+class RunRecord:
+    """The run that a training goes on with after a restart, and the last step of each metric.
+
+    Without a ``store``, and if ``is_new``, it is another run. A failed write is a warning.
+    """
+
+    def __init__(self, store: BlobStore | None = None, is_new: bool = False) -> None:
+        self._store = store
+        found = None if store is None or is_new else _read(store)
+        #: Whether an earlier start of the training has begun the run.
+        self.is_found = found is not None
+        self._run = found or _Written(id=secrets.token_hex(8))
+        #: The name that Weights & Biases has for the run.
+        self.id = self._run.id
+        #: By tag, the last step that earlier starts have handed over.
+        self._before = dict(self._run.steps)
+
+    def note(self, tag: str, step: int) -> bool:
+        """Note a value; return False if an earlier start has handed it over."""
+        if step <= self._before.get(tag, -1):
+            return False
+        self._run.steps[tag] = max(step, self._run.steps.get(tag, step))
+        return True
+
+    def save(self) -> None:
+        """Write the file."""
+        try:
+            if self._store is not None:
+                self._store.put(RECORD, self._run.model_dump_json().encode())
+        except CheckpointError as error:
+            _log.warning("the run of Weights & Biases may begin anew after a restart: %s", error)
+
+
+def _read(store: BlobStore) -> _Written | None:
+    try:
+        if RECORD in store.names():
+            return _Written.model_validate_json(store.get(RECORD))
+    except (CheckpointError, DamagedCheckpoint, ValidationError) as error:
+        _log.warning("a new run begins at Weights & Biases: %s: %s", RECORD, error)
+    return None
 
 
 class WandbLog:
@@ -55,17 +111,13 @@ class WandbLog:
             self._rows.append({GLOBAL_STEP: scalar.step})
         self._rows[-1][scalar.tag] = scalar.y
 
-    def flush(self) -> None:
-        """Hand over waiting values, if it is time to write the record."""
-        if self._record.is_due():
-            self._hand_over()
-
     def close(self) -> None:
         """End the run."""
-        self._hand_over()
+        self.flush()
         self._try(self._run.finish)
 
-    def _hand_over(self) -> None:
+    def flush(self) -> None:
+        """Hand over waiting values, and write the record before."""
         rows, self._rows = self._rows, []
         if rows:
             self._record.save()
@@ -86,7 +138,8 @@ class WandbWriter(QueuedMetrics):
 
     Nothing is sent where WANDB_MODE is ``offline``. Files are written below ``directory``, the
     working directory by default. ``parameters`` are the run's configuration. Of this machine the
-    name is told, and neither its load nor its code.
+    name is told, and neither its load nor its code. The record is written, and values are handed
+    over, every ``interval_s``.
 
     ConfigurationError if the package is not installed, and if there is no API key.
     """
@@ -99,12 +152,16 @@ class WandbWriter(QueuedMetrics):
         parameters: Mapping[str, Any],
         directory: Path | None = None,
         record: RunRecord | None = None,
+        interval_s: float = 5.0,
     ) -> None:
         record = record or RunRecord()
         run = _run(project, run_name, parameters, directory, record.id)
         if record.is_found:
             print(f"going on with run {record.id} of Weights & Biases", flush=True)
-        super().__init__(WandbLog(run, record), global_t, "Weights & Biases is too slow")
+        super().__init__(
+            WandbLog(run, record), global_t, "Weights & Biases is too slow",
+            flush_interval_s=interval_s,
+        )  # fmt: skip
 
     def close(self, deadline_s: float = CLOSE_S) -> None:
         """Hand over queued values, and end the run, within ``deadline_s`` seconds."""
