@@ -1,6 +1,6 @@
 """Wires the actor of a worker, whatever the algorithm is."""
 
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 

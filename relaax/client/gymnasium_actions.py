@@ -3,7 +3,8 @@
 The server sends the actions of a Dict or a Tuple as one array, which is taken apart.
 """
 
-from typing import Any, Protocol
+from collections.abc import Callable
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -38,11 +39,11 @@ Array = npt.NDArray[Any]
 _CHOICES = (spaces.Discrete, spaces.MultiDiscrete, spaces.MultiBinary)
 
 
-class ActionDecoder(Protocol):
-    """Converts the server's actions for one environment, or for several at once."""
+ActionDecoder: TypeAlias = Callable[[Any], Any]
+"""Makes the argument of ``env.step`` of the server's actions, for one environment or several.
 
-    def __call__(self, action: Any) -> Any:
-        """Return the argument of ``env.step``; ``UnusableAction`` if the action does not fit."""
+``UnusableAction`` if they do not fit.
+"""
 
 
 def action_decoder(space: GymnasiumSpace) -> ActionDecoder:

@@ -6,7 +6,7 @@ compare numbers that are names of things. The parts of a Dict or a Tuple are sen
 """
 
 from collections.abc import Callable, Sequence
-from typing import Any, Protocol
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -31,21 +31,8 @@ Array = npt.NDArray[Any]
 MAX_ONE_HOT = 65536
 
 
-class StateEncoder(Protocol):
-    """Encodes observations of one environment, or of several at once, for sending."""
-
-    def __call__(self, observation: Any) -> Any:
-        """Return ``observation`` as an array, or as arrays by name."""
-
-
-class _LeafEncoder(Protocol):
-    """Encodes one array or scalar."""
-
-    #: The announced space of one environment.
-    announced: Space
-
-    def __call__(self, observation: Any) -> Array:
-        """Return ``observation`` as an array."""
+StateEncoder: TypeAlias = Callable[[Any], Any]
+"""Encodes observations of one environment, or of several, as an array or as arrays by name."""
 
 
 def state_encoder(space: GymnasiumSpace) -> StateEncoder:
@@ -66,7 +53,7 @@ def observation_space_as_json(space: GymnasiumSpace) -> Space:
     return {"type": "Dict", "spaces": {name: leaf.announced for name, leaf in encoders.items()}}
 
 
-def _leaf_encoder(leaf: Leaf) -> _LeafEncoder:
+def _leaf_encoder(leaf: Leaf) -> "_AsArray | _OneHot":
     match leaf.space:
         case spaces.Box():
             return _AsArray(leaf, np.dtype(leaf.space.dtype), box_as_json(leaf.space))
@@ -88,6 +75,7 @@ class _AsArray:
     """Arrays in their space's type, or in a wider one: nothing is cut off from a float."""
 
     def __init__(self, leaf: Leaf, dtype: np.dtype[Any], announced: Space) -> None:
+        #: The announced space of one environment.
         self.announced = announced
         self._name = _written_name(leaf)
         self._dtype = dtype

@@ -43,12 +43,12 @@ class Guard:
     refusals: Refusals = field(default_factory=Refusals)
 
 
-class TokenEnded(ProtocolError):
-    """A token that was right when it was shown is not allowed any more."""
+class TurnedAway(ProtocolError):
+    """A connection is closed before it is served; ``kind`` limits the lines of the log."""
 
-
-class TooLate(ProtocolError):
-    """A connection has not begun in time."""
+    def __init__(self, text: str, kind: str, code: ErrorCode = ErrorCode.PROTOCOL) -> None:
+        super().__init__(text)
+        self.kind, self.code = kind, code
 
 
 class Entrance:
@@ -86,9 +86,9 @@ class Entrance:
     def passes(self, has_come: bool = True) -> bool:
         """Read the bytes that have come; return whether the connection may be served now.
 
-        AccessDenied when it may never be; TokenEnded when its token has been renewed or deleted
-        since it was read; ProtocolError for nonsense, and when it takes too long; OSError when it
-        is lost.
+        AccessDenied when it may never be; TurnedAway when it takes too long, and when its token has
+        been renewed or deleted since it was read; ProtocolError for nonsense; OSError when it is
+        lost.
         """
         if has_come:
             try:
@@ -99,8 +99,8 @@ class Entrance:
                 raise
         if time.monotonic() < self._deadline:
             return False
-        raise self._denial or TooLate(
-            f"it has not begun within {self._guard.hello_timeout_s:g} s (--hello-timeout)"
+        raise self._denial or TurnedAway(
+            f"it has not begun within {self._guard.hello_timeout_s:g} s (--hello-timeout)", "late"
         )
 
     def refuse(self, code: ErrorCode, text: str) -> None:
@@ -165,11 +165,11 @@ class Entrance:
         return True
 
     def _require_token_still(self) -> None:
-        """Raise TokenEnded where the token has been renewed or deleted since it was shown."""
+        """Raise TurnedAway where the token has been renewed or deleted since it was shown."""
         tokens, digest = self._guard.tokens, self.token_digest
         if tokens is None or digest is None or tokens.allows_digest(digest, Right.PLAY):
             return
-        raise TokenEnded(NOT_ANY_MORE)
+        raise TurnedAway(NOT_ANY_MORE, "token ended", ErrorCode.GO_ELSEWHERE)
 
     def _deny(self, denial: AccessDenied) -> None:
         """Take note that the connection has shown nothing, unless it is refused already."""

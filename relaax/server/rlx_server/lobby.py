@@ -8,17 +8,13 @@ from collections.abc import Callable, Iterator
 from relaax.errors import AccessDenied, ProtocolError
 from relaax.protocol import FrameConnection, PeerClosed
 from relaax.protocol.binary import ErrorCode
-from relaax.server.rlx_server.entrance import Entrance, Guard, TokenEnded, TooLate
+from relaax.server.rlx_server.entrance import Entrance, Guard, TurnedAway
 from relaax.telemetry.throttled_log import of_kind
 
 _log = logging.getLogger(__name__)
 
 #: So many connections wait here at most; then the one goes that has been here longest.
 MOST_WAITING = 1024
-
-
-class TooMany(ProtocolError):
-    """A connection has to go since too many others wait."""
 
 
 class Lobby:
@@ -60,7 +56,8 @@ class Lobby:
             self._ended.append(peer)
             return
         if len(self._waiting) >= MOST_WAITING:
-            others = TooMany(f"{MOST_WAITING:,} others wait that have not begun, either")
+            text = f"{MOST_WAITING:,} others wait that have not begun, either"
+            others = TurnedAway(text, "crowd")
             self._end(next(iter(self._waiting.values())), others)
         self._waiting[messages.fileno()] = Entrance(messages, peer, self._guard, refusal)
         self._poll.register(messages.fileno(), select.EPOLLIN)
@@ -130,13 +127,13 @@ class Lobby:
         if isinstance(error, AccessDenied):  # it has been logged
             entrance.refuse(ErrorCode.ACCESS, f"{error}")
         elif isinstance(error, ProtocolError):
+            if not isinstance(error, TurnedAway):  # strangers' messages make no new kinds
+                error = TurnedAway(str(error), "nonsense")
             _log.warning(
                 "closing the connection from %s: %s", entrance.peer, error,
-                extra=of_kind(_kind_of(error)),
+                extra=of_kind(error.kind),
             )  # fmt: skip
-            may_come_again = isinstance(error, TokenEnded)
-            code = ErrorCode.GO_ELSEWHERE if may_come_again else ErrorCode.PROTOCOL
-            entrance.refuse(code, str(error))
+            entrance.refuse(error.code, str(error))
             self._turned_away += entrance.refusal is None
         else:
             if not isinstance(error, PeerClosed):
@@ -149,15 +146,3 @@ class Lobby:
     def _leave(self, number: int) -> None:
         del self._waiting[number]
         self._poll.unregister(number)
-
-
-def _kind_of(error: ProtocolError) -> str:
-    """Return the kind of an error for the log: strangers' messages make no new kinds."""
-    match error:
-        case TooLate():
-            return "late"
-        case TooMany():
-            return "crowd"
-        case TokenEnded():
-            return "token ended"
-    return "nonsense"

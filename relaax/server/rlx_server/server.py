@@ -8,16 +8,16 @@ import socket
 import time
 from collections.abc import Callable
 from types import FrameType
-from typing import Any, Protocol
+from typing import Any, TypeAlias
 
 from relaax.address import Address, host_of, peer_of
 from relaax.processes.available_memory import AvailableMemory
-from relaax.protocol import FrameConnection
 from relaax.protocol.binary import ErrorCode
-from relaax.server.rlx_server.admission import AdmissionDecision
 from relaax.server.rlx_server.children import END_OF_TRAINING, STOP, Children, ExitedChild, Watchdog
+from relaax.server.rlx_server.connection_workers import ConnectionWorkers
 from relaax.server.rlx_server.limits import ConnectionLimits
 from relaax.server.rlx_server.lobby import Lobby
+from relaax.server.rlx_server.shared_workers import SharedWorkers
 from relaax.server.rlx_server.tally.row import Cell, ServerState
 from relaax.server.rlx_server.watcher import PARAMETER_SERVER_IS_GONE, TRAINING_IS_OVER
 from relaax.telemetry.live_lines import Figure, LiveLineWriter
@@ -44,53 +44,8 @@ ACCEPT_RETRY_S = 0.1
 WATCHER_RESTART_S = 1.0
 
 
-class Workers(Protocol):
-    """The processes that serve connections."""
-
-    @property
-    def is_open(self) -> bool:
-        """Whether connections can be taken now."""
-
-    @property
-    def has_room(self) -> bool:
-        """Whether a connection can be given to a worker now; if not, it can in a moment."""
-
-    @property
-    def pids(self) -> list[int]:
-        """The workers that run."""
-
-    @property
-    def turns(self) -> dict[int, float]:
-        """When the turn of each worker began that goes on, by pid; 0 before the first one."""
-
-    @property
-    def are_idle(self) -> bool:
-        """Whether no connection is served."""
-
-    def drain(self) -> None:
-        """Let all connections go, each at the end of an episode."""
-
-    def start_due(self) -> None:
-        """Start the process again, if it is gone and its pause is over."""
-
-    def admit(self) -> AdmissionDecision:
-        """Decide whether there is memory for one more connection."""
-
-    @property
-    def connections(self) -> int:
-        """How many connections are served."""
-
-    def connections_of(self, host: str) -> int:
-        """Return how many of them come from an address."""
-
-    def serve(self, connection: Any, peer: str, token_digest: bytes | None = None) -> int:
-        """Give a connection to a worker and return its pid; OSError when that fails.
-
-        ``token_digest``: of the token that it has shown, if it has.
-        """
-
-    def note_exit(self, exited: ExitedChild) -> int | None:
-        """Take note of the end of a child; return the exit status with which all should end."""
+Workers: TypeAlias = ConnectionWorkers | SharedWorkers
+"""The processes that serve connections."""
 
 
 class RlxServer:
@@ -355,12 +310,7 @@ class RlxServer:
         self._state[Cell.ACCESS_DENIED] += self._lobby.denied()
         self._lobby.ended()  # no worker has been counting them
 
-    def _admit(
-        self,
-        connection: socket.socket | FrameConnection,
-        peer: str,
-        token_digest: bytes | None = None,
-    ) -> str | None:
+    def _admit(self, connection: Any, peer: str, token_digest: bytes | None = None) -> str | None:
         """Give a client to a worker if it may stay; else return why it may not."""
         served = self._workers.connections, self._workers.connections_of(host_of(peer))
         exceeded = self._limits.exceeded(*served)

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -12,25 +12,17 @@ from relaax.configuration.announced_spaces import AnnouncedSpaces, Doubt
 from relaax.errors import InvalidState
 from relaax.processes.run_variables import other_run
 from relaax.protocol import binary, json
-from relaax.protocol.binary import ErrorCode, Hello, Metric, Welcome
+from relaax.protocol.binary import ErrorCode, Hello, Welcome
 from relaax.protocol.connection import Payload
 from relaax.server.rlx_server.worker.settings import WorkerSettings
 from relaax.steps import IntArray, Steps
 
+if TYPE_CHECKING:
+    from relaax.server.rlx_server.worker.responder import Responder
 
-class Codec(Protocol):
-    """One version of the protocol at the server's end: steps and their answers, in turns."""
 
-    def decode(self, payload: Payload) -> Steps | Metric:
-        """Return a client's message; ProtocolError for nonsense."""
-
-    def encode(
-        self, actions: Sequence[Any] | npt.NDArray[Any], scores: npt.NDArray[np.float64]
-    ) -> bytes:
-        """Return the answer to the steps decoded last: A actions, and the scores of E episodes.
-
-        TypeError or ValueError for actions that cannot be sent.
-        """
+Codec: TypeAlias = json.ServerCodec | binary.ServerCodec
+"""One version of the protocol at the server's end: steps and their answers, in turns."""
 
 
 @dataclass(frozen=True)
@@ -94,19 +86,6 @@ Actions: TypeAlias = Sequence[Any] | npt.NDArray[Any]
 _NO_SLOTS: IntArray = np.zeros(0, np.int64)
 
 
-class Slots(Protocol):
-    """The side of a responder that a session uses."""
-
-    def open(self, hello: Hello) -> IntArray:
-        """Return slots for the environments of a client; see ``Responder``."""
-
-    def close_slots(self, slots: IntArray) -> None:
-        """Forget environments that have gone."""
-
-    def store(self, metric: Metric) -> None:
-        """Store a client's own metric."""
-
-
 class Session:
     """Takes a client's messages in their order, and encodes the answers.
 
@@ -119,7 +98,7 @@ class Session:
         self,
         number: int,
         settings: WorkerSettings,
-        slots_of: Callable[[Evaluation | None], Slots],
+        slots_of: Callable[[Evaluation | None], "Responder"],
         on_begin: Callable[[int], object] = lambda most_bytes: None,
     ) -> None:
         self.number = number
