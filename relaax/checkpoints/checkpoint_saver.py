@@ -91,8 +91,8 @@ class CheckpointSaver(Saver):
         self._restore = restore or Restore()
         self._mean_return = mean_return
         self._senders = senders or SenderTotals()
-        self._ranking = Ranking(store)
-        self.scores = self._ranking.scores
+        #: How good the checkpoints are; it takes the scores of evaluations.
+        self.scores = Ranking(store)
         #: The prefix that checkpoints get at the next save, by step.
         self._set_aside_as: dict[int, str] = {}
         #: The restored step, and those that were saved after it.
@@ -144,8 +144,8 @@ class CheckpointSaver(Saver):
         manifests = {step: manifest_in(self._store, step) for step in steps}
         found = [manifest for manifest in manifests.values() if manifest is not None]
         self._passing = {manifest.global_t for manifest in found if manifest.until_next}
-        self._ranking.load(found)
-        for global_t in self._restore.candidates(steps, self.best(), self.location()):
+        self.scores.load(found)
+        for global_t in self._restore.candidates(steps, self.scores.best(), self.location()):
             if global_t in self._set_aside_as:
                 continue
             try:
@@ -167,13 +167,6 @@ class CheckpointSaver(Saver):
                 f"{self._restore.option}: no such checkpoint in {self.location()} is whole"
             )
         return None
-
-    def best(self) -> list[int]:
-        """Return the ranked steps: the best first.
-
-        Evaluations decide if there are any, else the mean returns of the training.
-        """
-        return self._ranking.best()
 
     def steps(self) -> set[int]:
         """Return the steps of all checkpoints that are there."""
@@ -212,7 +205,7 @@ class CheckpointSaver(Saver):
             raise
         self._set_aside_as.pop(manifest.global_t, None)
         sys.audit("relaax.saver.written")
-        self._ranking.note(manifest)
+        self.scores.note(manifest)
         return manifest
 
     def _earned(self) -> dict[str, Any]:
@@ -259,7 +252,7 @@ class CheckpointSaver(Saver):
 
     def _set_all_aside(self) -> None:
         """Rename the checkpoints that are set aside; failures are tried again at the next save."""
-        self._ranking.forget(self._set_aside_as)
+        self.scores.forget(self._set_aside_as)
         for global_t, prefix in list(self._set_aside_as.items()):
             try:
                 self._set_aside(global_t, prefix)
@@ -290,12 +283,12 @@ class CheckpointSaver(Saver):
         others = sorted(
             steps - {written.global_t, *self._passing, *self._set_aside_as}, reverse=True
         )
-        best = [step for step in self.best() if step in steps][: self._keep_best]
+        best = [step for step in self.scores.best() if step in steps][: self._keep_best]
         kept = {written.global_t, *others[: keep - 1], *best, *self._set_aside_as}
         retired = steps - kept
         not_deleted = {step for step in sorted(retired) if not self._delete(manifest_name(step))}
         kept |= not_deleted
-        self._ranking.forget(retired - not_deleted)
+        self.scores.forget(retired - not_deleted)
         scores_of_none = [name for name in names if step_of_score(name) not in {None, *kept}]
         for name in [*self._orphans(names, kept, written), *scores_of_none]:
             self._delete(name)

@@ -4,7 +4,7 @@ import json
 import logging
 import re
 import threading
-from collections.abc import Collection, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
@@ -19,47 +19,6 @@ LEAST_EPISODES = 10
 _log = logging.getLogger(__name__)
 
 _NAME = re.compile(r"cp-(0|[1-9][0-9]*)\.score\.json")
-
-
-class Ranking:
-    """Compares checkpoints by the scores of evaluations, or else by the training's mean returns.
-
-    Evaluations decide alone as soon as one checkpoint has a score: they are of the policy's mode,
-    and the training's returns are not. Checkpoints that are deleted at the next save have no place.
-    """
-
-    def __init__(self, store: BlobStore) -> None:
-        self.scores = CheckpointScores(store)
-        #: By step.
-        self._returns: dict[int, float] = {}
-
-    def load(self, manifests: Iterable[CheckpointManifest]) -> None:
-        """Take note of all checkpoints that there are, and read their scores."""
-        self._returns = {}
-        for manifest in manifests:
-            self.note(manifest)
-            self.scores.load([manifest.global_t])
-
-    def note(self, manifest: CheckpointManifest) -> None:
-        """Note the training's returns when it saved a checkpoint."""
-        self._returns.pop(manifest.global_t, None)
-        earned, is_enough = manifest.mean_return, manifest.episodes >= LEAST_EPISODES
-        if earned is not None and is_enough and not manifest.until_next:
-            self._returns[manifest.global_t] = earned
-
-    def forget(self, steps: Iterable[int]) -> None:
-        """Forget checkpoints that are no more."""
-        gone = set(steps)
-        self.scores.forget(gone)
-        self._returns = {step: each for step, each in self._returns.items() if step not in gone}
-
-    def best(self) -> list[int]:
-        """Return the ranked steps: the best first.
-
-        Of equal ones the newest is the better one.
-        """
-        by_return = sorted(((mean, step) for step, mean in self._returns.items()), reverse=True)
-        return self.scores.best() or [step for _, step in by_return]
 
 
 class _Content(BaseModel):
@@ -113,13 +72,17 @@ class _Scored:
         return json.dumps(content.model_dump(), indent=2).encode()
 
 
-class CheckpointScores:
-    """The mean score of each checkpoint, beside it in the store as ``cp-<step>.score.json``.
+class Ranking:
+    """Compares checkpoints by the scores of evaluations, or else by the training's mean returns.
 
-    Evaluations are of versions, and few versions are saved. So the score of a checkpoint is that of
-    the episodes that were played with its own version, or with a later one than the checkpoint
-    before it. An episode may end after its checkpoint was saved: it counts at the next ``write``.
-    Many threads may call ``add``.
+    Evaluations decide alone as soon as one checkpoint has a score: they are of the policy's mode,
+    and the training's returns are not. Checkpoints that are deleted at the next save have no place.
+
+    The mean score of a checkpoint is beside it in the store, as ``cp-<step>.score.json``.
+    Evaluations are of versions, and few versions are saved: a score is that of the episodes that
+    were played with the checkpoint's version, or with a later one than the checkpoint before it. An
+    episode may end after its checkpoint was saved: it counts at the next ``write``. Many threads
+    may call ``add``.
     """
 
     def __init__(self, store: BlobStore) -> None:
@@ -129,6 +92,8 @@ class CheckpointScores:
         #: Of versions that no checkpoint has yet.
         self._waiting: list[tuple[int, float]] = []
         self._last_version = -1
+        #: By step: the training's mean return.
+        self._returns: dict[int, float] = {}
 
     def add(self, version: int, score: float) -> None:
         """Take the score of an episode that was played with ``version``."""
@@ -140,9 +105,12 @@ class CheckpointScores:
                 if scored.after_version < version <= scored.version:
                     scored.add(score)
 
-    def load(self, steps: Collection[int]) -> None:
-        """Read the scores of the checkpoints of ``steps``, where they have some."""
-        for step in steps:
+    def load(self, manifests: Iterable[CheckpointManifest]) -> None:
+        """Take note of all checkpoints that there are, and read their scores."""
+        self._returns = {}
+        for manifest in manifests:
+            self.note(manifest)
+            step = manifest.global_t
             try:
                 content = _Content.model_validate_json(self._store.get(score_name(step)))
             except DamagedCheckpoint:
@@ -155,6 +123,13 @@ class CheckpointScores:
                 self._scored[step] = _Scored(
                     content.after_version, content.version, total, content.episodes
                 )
+
+    def note(self, manifest: CheckpointManifest) -> None:
+        """Note the training's returns when it saved a checkpoint."""
+        self._returns.pop(manifest.global_t, None)
+        earned, is_enough = manifest.mean_return, manifest.episodes >= LEAST_EPISODES
+        if earned is not None and is_enough and not manifest.until_next:
+            self._returns[manifest.global_t] = earned
 
     def go_on_from(self, step: int, version: int) -> None:
         """Take note that a checkpoint was restored: its own version may be evaluated now."""
@@ -172,11 +147,12 @@ class CheckpointScores:
                     scored.add(score)
             self._waiting = [(of, score) for of, score in self._waiting if of > version]
 
-    def forget(self, steps: Collection[int]) -> None:
+    def forget(self, steps: Iterable[int]) -> None:
         """Forget checkpoints that were deleted."""
         with self._lock:
             for step in steps:
                 self._scored.pop(step, None)
+                self._returns.pop(step, None)
 
     def write(self) -> None:
         """Write the scores that have changed; CheckpointError if one cannot be written."""
@@ -196,10 +172,11 @@ class CheckpointScores:
             return Score(scored.mean, scored.episodes)
 
     def best(self) -> list[int]:
-        """Return the steps that have a score: the best first, of equal ones the newest."""
+        """Return the ranked steps: the best first, of equal ones the newest."""
         with self._lock:
-            known = [(s.mean, step) for step, s in self._scored.items() if s.episodes]
-        return [step for _, step in sorted(known, reverse=True)]
+            scored = {step: s.mean for step, s in self._scored.items() if s.episodes}
+        means = scored or self._returns
+        return sorted(means, key=lambda step: (means[step], step), reverse=True)
 
 
 def score_name(step: int) -> str:
