@@ -6,6 +6,7 @@ Found to be wrong only when a client comes, a space would close that connection,
 import json
 import traceback
 from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -34,27 +35,27 @@ def require_spaces(config: ConfigBase, directory: Path) -> None:
             raise ConfigurationError(
                 f"algorithm {directory}: Config.{name} fails: {cause(error, directory)}"
             ) from error
-        if space is not None:
-            is_of_actions = name == "action_space"
-            what = f"algorithm {directory}: Config.{name} returns {space!r}"
-            _require_space(space, what, is_of_actions)
+        if space is not None and (reason := _reason(space, name == "action_space")):
+            raise ConfigurationError(
+                f"algorithm {directory}: Config.{name} returns {space!r}: {reason} (relaax.spaces "
+                "describes spaces)"
+            )
 
 
-def _require_space(space: Any, what: str, is_of_actions: bool) -> None:
-    reason = _mistake_in(space)
-    if reason is None:
-        reason = _mistake_in_actions(space) if is_of_actions else _mistake_in_names(space)
-    if reason is None:
-        try:
-            json.dumps(space, allow_nan=False)
-        except (TypeError, ValueError) as error:
-            reason = f"it cannot be written as JSON: {error}"
-    if reason is not None:
-        raise ConfigurationError(f"{what}: {reason} (relaax.spaces describes spaces)")
+def _reason(space: Any, is_of_actions: bool) -> str | None:
+    """Return why a space cannot be used; None if it can be."""
+    in_its_place = _mistake_in_actions if is_of_actions else _mistake_in_names
+    if mistake := _mistake_in(space) or in_its_place(space):
+        return mistake
+    try:
+        json.dumps(space, allow_nan=False)
+    except (TypeError, ValueError) as error:
+        return f"it cannot be written as JSON: {error}"
+    return None
 
 
 def _mistake_in(space: Any) -> str | None:
-    """Return what is wrong with a space; None if nothing is."""
+    """Return the mistake in a space; None without one."""
     if not isinstance(space, Mapping):
         return 'a space must be a dict, such as {"type": "Discrete", "n": 2}, or None'
     kind = space.get("type")
@@ -77,12 +78,11 @@ def _mistake_in_actions(space: Mapping[str, Any]) -> str | None:
 
 def _mistake_in_names(space: Mapping[str, Any]) -> str | None:
     """Return why the names of a Dict cannot be sent, or not be told apart."""
-    if not is_nested(space):
-        return None
-    try:
-        named(_names_in(space))
-    except ValueError as error:
-        return str(error)
+    if is_nested(space):
+        try:
+            named(_names_in(space))
+        except ValueError as error:
+            return str(error)
     return None
 
 
@@ -98,10 +98,8 @@ def _mistake_in_box(space: Mapping[str, Any]) -> str | None:
         kind = ""
     if kind not in NUMBERS or not kind:
         return f"dtype must be a type of numbers such as 'float32', not {space['dtype']!r}"
-    return _mistake_in_shape(space) or _mistake_in_bounds(space)
-
-
-def _mistake_in_bounds(space: Mapping[str, Any]) -> str | None:
+    if mistake := _mistake_in_counts("shape", space):
+        return mistake
     try:
         low, high = bounds_of(dict(space))
     except ValueError as error:
@@ -109,48 +107,36 @@ def _mistake_in_bounds(space: Mapping[str, Any]) -> str | None:
     return None if (low <= high).all() else "low must not lie above high"
 
 
-def _mistake_in_discrete(space: Mapping[str, Any]) -> str | None:
-    return None if _is_count(space.get("n")) else "n must be a positive integer"
-
-
-def _mistake_in_shape(space: Mapping[str, Any]) -> str | None:
-    return None if _are_counts(space.get("shape")) else "shape must be a list of positive integers"
-
-
-def _mistake_in_nvec(space: Mapping[str, Any]) -> str | None:
-    nvec = space.get("nvec")
-    return None if nvec and _are_counts(nvec) else "nvec must be a list of positive integers"
-
-
-def _mistake_in_dict(space: Mapping[str, Any]) -> str | None:
-    inner = space.get("spaces")
-    if not isinstance(inner, Mapping):
-        return "spaces must be a dict of spaces by name"
-    for name in inner:
+def _mistake_in_members(kind: type, words: str, space: Mapping[str, Any]) -> str | None:
+    if not isinstance(space.get("spaces"), kind):
+        return f"spaces must be a {words}"
+    for name, part in members(space):
         if not isinstance(name, str) or not name:
             return f"the name of a space is a text, and not empty: {name!r}"
-    mistakes = ((name, _mistake_in(part)) for name, part in inner.items())
-    return next((f"{name}: {mistake}" for name, mistake in mistakes if mistake), None)
+        if mistake := _mistake_in(part):
+            return f"{name}: {mistake}"
+    return None
 
 
-def _mistake_in_tuple(space: Mapping[str, Any]) -> str | None:
-    if not isinstance(space.get("spaces"), list):
-        return "spaces must be a list of spaces"
-    return _mistake_in_dict({"spaces": dict(members(space))})
+def _mistake_in_counts(key: str, space: Mapping[str, Any], least: int = 0) -> str | None:
+    counts = space.get(key)
+    if isinstance(counts, list) and len(counts) >= least and all(map(_is_count, counts)):
+        return None
+    return f"{key} must be a list of positive integers"
+
+
+def _mistake_in_discrete(space: Mapping[str, Any]) -> str | None:
+    return None if _is_count(space.get("n")) else "n must be a positive integer"
 
 
 _KINDS: dict[str, Callable[[Mapping[str, Any]], str | None]] = {
     "Box": _mistake_in_box,
     "Discrete": _mistake_in_discrete,
-    "MultiBinary": _mistake_in_shape,
-    "MultiDiscrete": _mistake_in_nvec,
-    "Dict": _mistake_in_dict,
-    "Tuple": _mistake_in_tuple,
+    "MultiBinary": partial(_mistake_in_counts, "shape"),
+    "MultiDiscrete": partial(_mistake_in_counts, "nvec", least=1),
+    "Dict": partial(_mistake_in_members, Mapping, "dict of spaces by name"),
+    "Tuple": partial(_mistake_in_members, list, "list of spaces"),
 }
-
-
-def _are_counts(numbers: Any) -> bool:
-    return isinstance(numbers, list) and all(_is_count(number) for number in numbers)
 
 
 def _is_count(number: Any) -> bool:

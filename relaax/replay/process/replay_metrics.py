@@ -2,6 +2,7 @@
 
 import logging
 import time
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 
@@ -17,7 +18,10 @@ _log = logging.getLogger(__name__)
 _WORK = ("insert", "sample", "serialize")
 
 #: Other counts, by the same names.
-_COUNTS = ("steps twice", "steps lost", "steps dropped", "steps evicted", "writers")
+_COUNTS = (
+    "steps", "steps stored", "steps twice", "steps lost", "steps dropped", "steps evicted",
+    "items drawn", "writers",
+)  # fmt: skip
 
 #: Counts over all environments; single environments are many, and come and go.
 SHARES = (f"{SHARE}least", f"{SHARE}mean")
@@ -89,7 +93,7 @@ class ReplayMetrics:
         self._metrics = metrics
         self._group = group
         self._clock = clock
-        self._seen, self._seen_at = _Counts(stats()), clock()
+        self._seen, self._seen_at = defaultdict(float, stats()), clock()
         self._newest: dict[str, float] = {}
 
     def store(self) -> None:
@@ -97,11 +101,11 @@ class ReplayMetrics:
         seconds = self._clock() - self._seen_at
         if seconds < _SHORTEST_S:
             return
-        before, now = self._seen, _Counts(self._stats())
+        before, now = self._seen, defaultdict(float, self._stats())
         self._seen, self._seen_at = now, self._seen_at + seconds
-        values = now.totals()
-        if now.go_on_from(before):
-            values |= now.since(before, seconds)
+        values = _totals(now)
+        if all(now[name] >= before[name] for name in ("steps stored", "items drawn")):
+            values |= _since(before, now, seconds)
         else:
             _log.warning("the replay has started again: its rates of this second are not stored")
         for name, value in values.items():
@@ -117,53 +121,35 @@ class ReplayMetrics:
         return figures
 
 
-class _Counts:
-    """The counts of a replay at a moment."""
+def _totals(now: Mapping[str, float]) -> dict[str, float]:
+    """Return sizes, and totals since the beginning."""
+    values: dict[str, float] = {name: now[name] for name in _COUNTS}
+    values |= {name: now[name] for name in SHARES if name in now}
+    values["sample requests"] = now["sample calls"]
+    if now["capacity"]:
+        values["fill"] = 100 * now["steps"] / now["capacity"]
+    if now["steps stored"]:
+        values["lifetime utilization"] = 100 * now["items drawn"] / now["steps stored"]
+    return values
 
-    def __init__(self, stats: Mapping[str, float]) -> None:
-        self._stats = stats
-        #: Items, drawn from all tables; those of mixed ones are counted once.
-        self.drawn = stats.get("items drawn", 0.0)
 
-    def __getitem__(self, name: str) -> float:
-        return self._stats.get(name, 0.0)
+def _since(
+    before: Mapping[str, float], now: Mapping[str, float], seconds: float
+) -> dict[str, float]:
+    """Return rates over so many seconds."""
 
-    def go_on_from(self, before: "_Counts") -> bool:
-        """Return whether these are later counts of the same replay."""
-        return self["steps stored"] >= before["steps stored"] and self.drawn >= before.drawn
+    def more(name: str) -> float:
+        return now[name] - before[name]
 
-    def totals(self) -> dict[str, float]:
-        """Return sizes, and totals since the beginning."""
-        stored, capacity = self["steps stored"], self["capacity"]
-        values = {
-            "steps": self["steps"],
-            "steps stored": stored,
-            "items drawn": self.drawn,
-            "sample requests": self["sample calls"],
-            **{name: self[name] for name in _COUNTS},
-            **{name: self[name] for name in SHARES if name in self._stats},
-        }
-        if capacity:
-            values["fill"] = 100 * self["steps"] / capacity
-        if stored:
-            values["lifetime utilization"] = 100 * self.drawn / stored
-        return values
-
-    def since(self, before: "_Counts", seconds: float) -> dict[str, float]:
-        """Return rates over so many seconds, since ``before``."""
-        stored = self["steps stored"] - before["steps stored"]
-        drawn = self.drawn - before.drawn
-        values = {
-            "steps in per second": stored / seconds,
-            "items out per second": drawn / seconds,
-            "sample requests per second": (self["sample calls"] - before["sample calls"]) / seconds,
-        }
-        if stored:
-            values["current utilization"] = 100 * drawn / stored
-        for work in _WORK:
-            calls = self[f"{work} calls"] - before[f"{work} calls"]
-            busy_s = self[f"{work} seconds"] - before[f"{work} seconds"]
-            values[f"{work} load"] = 100 * busy_s / seconds
-            if calls:
-                values[f"{work} time"] = busy_s / calls
-        return values
+    values = {
+        "steps in per second": more("steps stored") / seconds,
+        "items out per second": more("items drawn") / seconds,
+        "sample requests per second": more("sample calls") / seconds,
+    }
+    if stored := more("steps stored"):
+        values["current utilization"] = 100 * more("items drawn") / stored
+    for work in _WORK:
+        values[f"{work} load"] = 100 * more(f"{work} seconds") / seconds
+        if calls := more(f"{work} calls"):
+            values[f"{work} time"] = more(f"{work} seconds") / calls
+    return values
