@@ -10,10 +10,8 @@
 ``mixed``          batches with parts of several tables
 ``views``          the rows of an item: transitions, windows, stacks of frames, rollouts
 ``selectors``      the choice of drawn items
-``priority_tree``  draws in proportion to priorities
-``times``          times of a replay's operations
 ``limiter``        when items may be added, and when they may be drawn
-``learnt``         the share of each environment's steps that is learnt from
+``counts``         the share of each environment's steps that is learnt from, and times
 ``removers``       the choice of items that leave a full table
 ``saved``          checks saved contents before a replay goes on from them
 ``service``        the gRPC service of a replay server, and its port

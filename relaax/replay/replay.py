@@ -13,14 +13,13 @@ import numpy.typing as npt
 
 from relaax.errors import ConfigurationError
 from relaax.replay.array_bytes import below, named
-from relaax.replay.learnt import LearntSteps, share_figures
+from relaax.replay.counts import LearntSteps, Times, share_figures
 from relaax.replay.mixed import Mixed
 from relaax.replay.saved import require_sound
 from relaax.replay.schema import Schema
 from relaax.replay.selectors import FloatArray, IntArray
 from relaax.replay.storage import ENDS, FINAL, GAP, NONE, START, Empty, Flags, Snapshot, Storage
 from relaax.replay.table import Sample, Table, TableState, require_priorities
-from relaax.replay.times import Times
 from relaax.replay.writers import MissingSteps, Places, Slot, Writers
 
 Array = npt.NDArray[Any]

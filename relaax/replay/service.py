@@ -21,13 +21,13 @@ from relaax.net.payloads import WithPayload
 from relaax.net.refusals import refuse, unary
 from relaax.replay import replay_pb2
 from relaax.replay.client.writer import MOST_STEPS_AT_ONCE
+from relaax.replay.counts import Times
 from relaax.replay.replay import NotReady, Replay, ReplayState
 from relaax.replay.schema import Schema
 from relaax.replay.segments import MappedSegments, placed_message
 from relaax.replay.selectors import FloatArray, IntArray
 from relaax.replay.storage import Empty, Flags
 from relaax.replay.table import Sample
-from relaax.replay.times import Times
 from relaax.replay.wire import (
     ITEMS,
     PRIORITIES,
@@ -185,7 +185,7 @@ class ReplayServicer:
 
     def open(self, request: replay_pb2.Opening, context: grpc.ServicerContext) -> replay_pb2.Opened:
         """Let a writer write, unless its steps are others."""
-        differences = self._answer(
+        differences = answered(
             context, lambda: self._replay.open_writer(request.writer, schema_of(request.columns))
         )
         if differences:
@@ -199,7 +199,7 @@ class ReplayServicer:
         may_wait = self._waiting.acquire(blocking=False)
         try:
             timeout_s = LONGEST_WAIT_S if may_wait else 0.0
-            return self._answer(context, lambda: self._append(request, timeout_s))
+            return answered(context, lambda: self._append(request, timeout_s))
         finally:
             if may_wait:
                 self._waiting.release()
@@ -215,14 +215,14 @@ class ReplayServicer:
         self, request: replay_pb2.Request, context: grpc.ServicerContext
     ) -> WithPayload[replay_pb2.Items]:
         """Draw items."""
-        return self._answer(context, lambda: self._sample(request))
+        return answered(context, lambda: self._sample(request))
 
     def watch(
         self, request: replay_pb2.Watching, context: grpc.ServicerContext
     ) -> replay_pb2.State:
         """Wait until items may be drawn; return the state of a table."""
         timeout_s = min(request.timeout_s, LONGEST_WAIT_S)
-        state = self._answer(
+        state = answered(
             context, lambda: self._replay.watch(request.table, request.at_least, timeout_s)
         )
         return state_message(state, self._incarnation)
@@ -234,7 +234,7 @@ class ReplayServicer:
         fields = request.fields
         if fields.incarnation not in (0, self._incarnation):
             return replay_pb2.Updated(gone=fields.count)
-        return self._answer(
+        return answered(
             context,
             lambda: replay_pb2.Updated(
                 gone=self._replay.update_priorities(fields.table, *priorities_of(request))
@@ -282,9 +282,6 @@ class ReplayServicer:
         sample = draw()
         with self._times.of("serialize"):
             return items_message(sample)
-
-    def _answer(self, context: grpc.ServicerContext, call: Callable[[], Reply]) -> Reply:
-        return answered(context, call)
 
 
 def method_handlers(servicer: ReplayServicer) -> grpc.GenericRpcHandler:

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from relaax.replay.array_bytes import below, named
-from relaax.replay.learnt import LearntSteps
+from relaax.replay.counts import LearntSteps
 from relaax.replay.limiter import Limiter
 from relaax.replay.removers import Remover, RemoverName
 from relaax.replay.selectors import Drawn, FloatArray, IntArray, Prioritized, Queue, Selector

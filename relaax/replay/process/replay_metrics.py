@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 
-from relaax.replay.learnt import SHARE
+from relaax.replay.counts import SHARE
 from relaax.telemetry.live_lines import Figure
 from relaax.telemetry.metrics import Metrics
 from relaax.telemetry.operators.families import Metric, counter, counters, gauge, gauges

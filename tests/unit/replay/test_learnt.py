@@ -3,7 +3,7 @@
 import numpy as np
 from replay_cases import SCHEMA, steps
 
-from relaax.replay.learnt import LONG_S, LearntSteps
+from relaax.replay.counts import LONG_S, LearntSteps
 from relaax.replay.specs import ReplaySpec, TableSpec
 from relaax.replay.views import Rollouts
 

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from relaax.replay.priority_tree import MOST_CHANGED, PriorityTree
+from relaax.replay.selectors import MOST_CHANGED, PriorityTree
 
 
 @pytest.mark.parametrize("capacity", [1, 2, 15, 16, 17, 256, 257, 5000])

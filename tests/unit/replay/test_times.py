@@ -4,7 +4,7 @@ import threading
 
 import pytest
 
-from relaax.replay.times import Times
+from relaax.replay.counts import Times
 
 
 def test_calls_are_counted_and_their_seconds_added_up():
