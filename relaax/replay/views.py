@@ -1,7 +1,8 @@
 """The rows of stored steps that make up an item: transitions, windows, episodes, rollouts."""
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -14,20 +15,26 @@ BoolArray = npt.NDArray[np.bool_]
 IntArray = npt.NDArray[np.int64]
 
 
-class View(Protocol):
+class View(ABC):
     """The definition of an item, and its reader."""
+
+    #: Which axis of the arrays that are read counts the items.
+    item_axis: ClassVar[int] = 0
 
     @property
     def stride(self) -> int:
         """Steps from one item to the next at least, but for the starts of episodes."""
+        return 1
 
     @property
     def crosses_episodes(self) -> bool:
         """Whether rows of the next episode may follow an item's row."""
+        return False
 
     @property
     def ahead(self) -> int:
         """Rows that must follow an item's row, unless its episode ends before."""
+        return 0
 
     @property
     def behind(self) -> int:
@@ -35,14 +42,13 @@ class View(Protocol):
 
         If they are missing and no start is known, the row is no item, unless items cross episodes.
         """
+        return 0
 
-    @property
-    def item_axis(self) -> int:
-        """Which axis of the arrays that are read counts the items."""
-
+    @abstractmethod
     def items(self, storage: Storage, rows: IntArray) -> BoolArray:
         """Return which of ``rows`` [N] are an item's, once enough rows follow: bool [N]."""
 
+    @abstractmethod
     def read(self, storage: Storage, rows: IntArray, empty: Empty = np.empty) -> dict[str, Array]:
         """Return the items of ``rows`` [N] as arrays by name, the large ones made by ``empty``."""
 
@@ -80,7 +86,7 @@ def rows_behind(storage: Storage, rows: IntArray, length: int) -> tuple[IntArray
 
 
 @dataclass(frozen=True)
-class Transitions:
+class Transitions(View):
     """Transitions over ``steps`` steps, shorter where an episode ends before.
 
     Of each, ``observation`` and ``action`` of its first step, ``next_observation``, ``return``, the
@@ -108,11 +114,6 @@ class Transitions:
     def behind(self) -> int:
         """See View."""
         return self.stack - 1
-
-    @property
-    def item_axis(self) -> int:
-        """See View."""
-        return 0
 
     def items(self, storage: Storage, rows: IntArray) -> BoolArray:
         """See View: every step, as long as an action was taken in it."""
@@ -160,7 +161,7 @@ class Transitions:
 
 
 @dataclass(frozen=True)
-class Windows:
+class Windows(View):
     """Windows of ``length`` steps, one at each ``stride`` steps of an episode.
 
     Before each are up to ``burn_in`` rows, from which a recurrent network finds its state
@@ -169,6 +170,8 @@ class Windows:
     burn-in with an action, else 0, and ``flags``. Rows that an episode lacks repeat its first or
     last.
     """
+
+    item_axis: ClassVar[int] = 1
 
     length: int
     stride: int = 1
@@ -184,11 +187,6 @@ class Windows:
     def behind(self) -> int:
         """See View."""
         return self.burn_in
-
-    @property
-    def item_axis(self) -> int:
-        """See View: time comes first."""
-        return 1
 
     def items(self, storage: Storage, rows: IntArray) -> BoolArray:
         """See View: a step at each ``stride`` of an episode."""
@@ -228,7 +226,7 @@ class Episodes(Windows):
 
 
 @dataclass(frozen=True)
-class Rollouts:
+class Rollouts(View):
     """Each ``length`` rows that a slot has stored, and the row after them.
 
     Columns are time-major, [burn_in + length + 1, N, ...]. The last row is for the bootstrap value,
@@ -239,6 +237,8 @@ class Rollouts:
     there are fewer, the first row is repeated with ``begins``.
     """
 
+    item_axis: ClassVar[int] = 1
+
     length: int
     burn_in: int = 0
     crosses_episodes: bool = field(default=True, init=False)
@@ -247,11 +247,6 @@ class Rollouts:
     def stride(self) -> int:
         """See View."""
         return self.length
-
-    @property
-    def item_axis(self) -> int:
-        """See View."""
-        return 1
 
     @property
     def ahead(self) -> int:

@@ -14,7 +14,7 @@ from relaax.replay.schema import Schema
 from relaax.replay.selectors import Drawn, FloatArray, IntArray, Prioritized
 from relaax.replay.storage import ENDS, NONE, START, TERMINATED, Empty, Storage, gather
 from relaax.replay.table import Sample, Table
-from relaax.replay.views import Array, BoolArray, rows_ahead, rows_behind
+from relaax.replay.views import Array, BoolArray, View, rows_ahead, rows_behind
 
 
 class SlotStorage(Storage):
@@ -56,7 +56,7 @@ class SlotStorage(Storage):
 
 
 @dataclass(frozen=True)
-class Endings:
+class Endings(View):
     """The rollout that ends with an entry, [N, rollout_len, ...], as the settings have it.
 
     Beside the columns there is ``qvest``, the entries' ``returns`` [capacity, J] in the value's
@@ -66,11 +66,7 @@ class Endings:
 
     settings: MemorySettings
     returns: FloatArray
-    stride: int = field(default=1, init=False)
     crosses_episodes: bool = field(default=True, init=False)
-    ahead: int = field(default=0, init=False)
-    behind: int = field(default=0, init=False)
-    item_axis: int = field(default=0, init=False)
 
     def items(self, storage: Storage, rows: IntArray) -> BoolArray:
         """Return which of ``rows`` [N] have the entries around them that they need now.
