@@ -1,7 +1,7 @@
 """The processes of a Procfile, described once for all that look at them and start them."""
 
 import socket
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import redirect_stderr, redirect_stdout, suppress
 from dataclasses import dataclass, field, replace
 from enum import Enum
@@ -12,33 +12,23 @@ from typing import Any
 from honcho.environ import parse_procfile
 
 from relaax.address import Address
-from relaax.configuration import (
-    AlgorithmSection,
-    Configuration,
-    load_actor,
-    load_learner,
-    load_parameter_server,
-    load_replay_server,
-    load_rlx_server,
-)
+from relaax.configuration import AlgorithmSection, Configuration
 from relaax.configuration.commands import (
     ACTOR,
     LEARNER,
     PARAMETER_SERVER,
     REPLAY_SERVER,
     RLX_SERVER,
+    Command,
 )
+from relaax.configuration.load import load
 from relaax.errors import ConfigurationError
 from relaax.launcher.shell_words import ShellCommand
 from relaax.processes.run_variables import COPY, INCARNATION, LINE
 
-#: By program: what reads its arguments.
-_LOADERS: Mapping[str, Callable[[Sequence[str]], Configuration[Any]]] = {
-    PARAMETER_SERVER.name: load_parameter_server,
-    RLX_SERVER.name: load_rlx_server,
-    LEARNER.name: load_learner,
-    REPLAY_SERVER.name: load_replay_server,
-    ACTOR.name: load_actor,
+#: The programs whose lines are read, by name.
+_PROGRAMS: Mapping[str, Command[Any]] = {
+    each.name: each for each in (PARAMETER_SERVER, RLX_SERVER, LEARNER, REPLAY_SERVER, ACTOR)
 }
 
 #: Of all others each process has a name of its own in the YAML file, or there is only one.
@@ -188,7 +178,7 @@ def _described(name: str, text: str, settings: Sequence[str]) -> Described:
     except ConfigurationError as error:
         return Described(name, name, text, mistake=str(error))
     found = Described(name, name, text, command)
-    number = next((n for n, w in enumerate(command.words) if Path(w.value).name in _LOADERS), None)
+    number = next((n for n, w in enumerate(command.words) if Path(w.value).name in _PROGRAMS), None)
     if number is None:
         return found
     program = Path(command.words[number].value).name
@@ -207,7 +197,7 @@ def _read(program: str, arguments: Sequence[str]) -> Configuration[Any]:
     said = StringIO()
     try:
         with redirect_stderr(said), redirect_stdout(said):
-            return _LOADERS[program](arguments)
+            return load(_PROGRAMS[program], arguments)
     except SystemExit as end:
         reason = said.getvalue().rpartition(": error: ")[2].strip()
         raise ConfigurationError(reason if end.code else "it starts nothing") from end
