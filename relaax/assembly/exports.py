@@ -21,7 +21,7 @@ from relaax.assembly.agents import make_actor, prepare_to_fork
 from relaax.assembly.parts import ParameterParts, PartsBuilder
 from relaax.assembly.placing import in_process
 from relaax.configuration.algorithm_loader import load_algorithm
-from relaax.configuration.algorithm_location import locate_algorithm
+from relaax.configuration.named_files import locate_algorithm
 from relaax.parameters.averaging import Averager, AveragingService
 from relaax.parameters.parameter_server import ParameterServer
 from relaax.parameters.parameter_service import ParameterService

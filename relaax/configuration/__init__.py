@@ -6,12 +6,11 @@
 ``commands``            says which commands there are, with their options
 ``command_line``        builds the command-line parsers from the options
 ``yaml_reader``         reads YAML files, within limits
-``access_file``         reads the section ``access`` from a file of its own
 ``mistakes``            explains values that are refused
 ``merging``             combines flags, YAML file and defaults, and knows each value's source
 ``load``                loads the configuration of a command
 ``exit_status``         turns known errors into one line and an exit status
-``algorithm_location``  finds an algorithm's folder
+``named_files``         finds the algorithm, and other files that the YAML file names
 ``algorithm_loader``    imports the algorithm from its folder
 ``announced_spaces``    compares the spaces of environments with those of the algorithm
 ``first_look``          doubtful values in the first steps of environments

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from relaax.configuration.access_file import FILES
+from relaax.configuration.named_files import FILES
 from relaax.configuration.option_base import AccessOptions, ServerOptions
 from relaax.errors import ConfigurationError
 from relaax.net.access import Access, Role, TlsFiles, TokenFile, use_access

@@ -1,15 +1,12 @@
 """Loads the configuration of a command: its options, and the algorithm's section."""
 
 import logging
-import os
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any, Generic, TypeAlias
 
-from relaax.configuration.access_file import ACCESS, place_of_access, with_access_file
-from relaax.configuration.algorithm_location import locate_algorithm
 from relaax.configuration.command_line import build_parser
 from relaax.configuration.commands import (
     ACTOR,
@@ -32,6 +29,13 @@ from relaax.configuration.merging import (
     with_settings,
 )
 from relaax.configuration.mistakes import as_written
+from relaax.configuration.named_files import (
+    ACCESS,
+    locate_algorithm,
+    place_of_access,
+    with_access_file,
+    with_file_beside,
+)
 from relaax.configuration.option_base import AccessOptions
 from relaax.configuration.option_kinds import folder_of_checkpoint
 from relaax.configuration.options import (
@@ -66,9 +70,6 @@ _PLACE_OF_CHECKPOINTS = (*ALTERNATIVES, "--aws-keys", "--aws-endpoint-url")
 
 #: Options that say which checkpoint is read; a path says where it is, too.
 _EXPLOIT, _CHECKPOINT = "--exploit", "--checkpoint"
-
-#: The key of the algorithm's section that may name a file.
-_NETWORK = "network"
 
 
 @dataclass(frozen=True)
@@ -240,17 +241,3 @@ def _algorithm(section: dict[Any, Any], path: Path, settings: Sequence[str]) -> 
         source=path,
         settings=keys,
     )
-
-
-def with_file_beside(source: Path, parameters: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the parameters with the full path of a network's file in the YAML file's folder.
-
-    Any other path is left to the working directory.
-    """
-    written = parameters.get(_NETWORK)
-    if not isinstance(written, str):
-        return dict(parameters)
-    beside = source.parent / os.path.expanduser(written)
-    if not os.path.isfile(beside):  # false, too, where access is denied or the text is no path
-        return dict(parameters)
-    return {**parameters, _NETWORK: str(beside.resolve())}

@@ -31,7 +31,7 @@ print(relaax.__file__)
 ALGORITHM_PROGRAM = """
 from pathlib import Path
 from relaax.configuration.algorithm_loader import load_algorithm
-from relaax.configuration.algorithm_location import locate_algorithm
+from relaax.configuration.named_files import locate_algorithm
 directory = locate_algorithm({"name": "da3c"}, Path("training.yaml"))
 algorithm = load_algorithm(directory)
 algorithm.Config({"action_size": 2, "state_size": [4]})

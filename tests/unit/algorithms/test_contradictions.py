@@ -3,7 +3,7 @@
 import pytest
 
 from relaax.configuration.algorithm_loader import load_algorithm
-from relaax.configuration.algorithm_location import locate_algorithm
+from relaax.configuration.named_files import locate_algorithm
 
 NUMBERS = {"action_size": 1, "action_low": -1, "action_high": 1, "state_size": [3]}
 CHOICES = {"action_size": 2, "state_size": [3]}

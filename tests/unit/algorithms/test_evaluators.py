@@ -9,7 +9,7 @@ from processes import REPOSITORY
 
 from relaax.algorithm_base import EvaluatedPolicy, Evaluation, NullMetrics, NullSaver
 from relaax.configuration.algorithm_loader import load_algorithm
-from relaax.configuration.algorithm_location import bundled_algorithms
+from relaax.configuration.named_files import bundled_algorithms
 from relaax.steps import START, Steps
 
 COUNT = 64

@@ -10,7 +10,7 @@ from processes import REPOSITORY
 from relaax.acting.executed_actions import OTHERS
 from relaax.algorithm_base import InvalidState, NullSaver
 from relaax.configuration.algorithm_loader import load_algorithm
-from relaax.configuration.algorithm_location import bundled_algorithms
+from relaax.configuration.named_files import bundled_algorithms
 from relaax.steps import EXECUTED, START, TERMINATED, Steps
 
 COUNT = 2

@@ -17,7 +17,7 @@ from relaax.configuration import (
     load_replay_server,
     load_rlx_server,
 )
-from relaax.configuration.algorithm_location import bundled_algorithms
+from relaax.configuration.named_files import bundled_algorithms
 from relaax.errors import ConfigurationError
 
 REPOSITORY = Path(__file__).parents[3]
