@@ -189,7 +189,7 @@ class _Blobs(BlobStore):
             "format": 1,
             "global_t": 1,
             "version": 0,
-            "fingerprint": {"columns": columns, "capacity": 32, "tables": []},
+            "fingerprint": {"columns": columns, "capacity": 32, "rows": "by age", "tables": []},
             "data": name,
             "size": len(data),
             "sha256": digest,
