@@ -6,8 +6,8 @@
     python benchmarks/bridge.py --sizes 2000000 20000000 --shards 1 2 4
 
 A real parameter server (parameters and RMSProp behind gRPC, a process of its own) is called by
-worker processes over loopback. ``fetch`` is GetValues with the whole vector, ``update`` is
-ApplyGradients that returns the new values; milliseconds are those of one call, and calls a second
+worker processes over loopback. ``fetch`` is Pull of the whole vector, ``update`` is
+Push of a gradient that returns the new values; milliseconds are of one call, and calls a second
 are those of all workers, from the begin of the first call to the end of the last. Beside them, from
 the same run: ``copy`` is a memory copy of the vector, ``rmsprop`` the optimiser's step alone,
 ``echo`` a gRPC call that returns the same bytes and does nothing else. ``lost`` is the number of
@@ -38,7 +38,7 @@ from processes import end_on_sigterm, kill, start_child
 from report import Results, add_json, figure, parser_of
 from servers import free_address, running_shards, temporary_directory
 
-from relaax.algorithm_base import BridgeBase, NullMetrics
+from relaax.algorithm_base import Gradient, NullMetrics, ParameterLink
 from relaax.net import channel_options
 from relaax.parameters import BridgeControl
 from relaax.parameters.optimizers import RMSProp, RMSPropSettings
@@ -255,14 +255,14 @@ def timed(call: Callable[[], Any]) -> float:
 
 
 def fetching(url: str, size: int) -> Callable[[], Any]:
-    return _bridge(url).get
+    return _bridge(url).pull
 
 
 def updating(url: str, size: int) -> Callable[[], Any]:
     bridge = _bridge(url)
-    values = bridge.get()
+    values = bridge.pull()
     gradient = np.full_like(values.vector, 1e-3, np.float32)
-    return lambda: bridge.apply(gradient, 1, values.version)
+    return lambda: bridge.push(Gradient(gradient, values.version, 1))
 
 
 def echoing(url: str, size: int) -> Callable[[], Any]:
@@ -272,10 +272,10 @@ def echoing(url: str, size: int) -> Callable[[], Any]:
 
 
 def version_at(url: str) -> int:
-    return _bridge(url).get().version.number
+    return _bridge(url).pull().version.number
 
 
-def _bridge(url: str) -> BridgeBase:
+def _bridge(url: str) -> ParameterLink:
     return BridgeControl().parameter_server_stub(url)
 
 

@@ -51,8 +51,8 @@ class Restarted:
     def __init__(self, service):
         self._service = service
 
-    def synchronize(self, gradients, steps, computed_with=None):
-        values = self._service.synchronize(gradients, steps)
+    def push(self, update, policy="default"):
+        values = self._service.synchronize(update.vector, update.steps)
         return Values(Version(values.version.number, 77), values.global_t, values.vector)
 
 

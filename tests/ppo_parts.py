@@ -7,7 +7,7 @@ from contextlib import suppress
 import numpy as np
 from learning_parts import Driven, wait_until
 
-from relaax.algorithm_base import NullMetrics, NullSaver
+from relaax.algorithm_base import NewValues, NullMetrics, NullSaver
 from relaax.learning.networks.parameters_tf import ParameterTensors
 from relaax.replay.replay import NotReady
 from relaax.steps import FINAL, START, TERMINATED, TRUNCATED, Steps
@@ -62,7 +62,7 @@ class Played:
         self.replay = spec.make(np.random.default_rng(0), lease_s=1000.0)
         self.replay.open_writer("worker", spec.schema)
         self.learner = ppo.make_learner(self.config, 3)
-        self.server.publish_values(self.learner.parameters(), 0)
+        self.server.push(NewValues(self.learner.parameters(), 0))
         self.storing = Storing(self.replay)
         self.agent = Driven(ppo.make_batch_agent(self.config, self.server, 0, False, self.storing))
         self.slots = self.agent.open(environments)
@@ -136,7 +136,7 @@ class Played:
     def publish(self):
         """Let the actor act with what was learnt."""
         self._iteration += 1
-        self.server.publish_values(self.learner.parameters(), self._iteration)
+        self.server.push(NewValues(self.learner.parameters(), self._iteration))
         wait_until(lambda: self.move() or self.storing.version == self._iteration)
 
     def close(self):

@@ -8,7 +8,7 @@ import numpy.typing as npt
 
 from relaax.acting.policies import HeldBySlot
 from relaax.acting.preprocessor import Preprocessor
-from relaax.algorithm_base import EvaluatedPolicy, FloatVector, Values, VariableSource
+from relaax.algorithm_base import EvaluatedPolicy, FloatVector, Values, ValueSource
 from relaax.learning.exploration import NoiseSource
 from relaax.learning.filters import Filters, Scale
 from relaax.learning.model import PolicyModel
@@ -24,7 +24,7 @@ class EvaluationParts:
     """What an ``Actor`` needs to make evaluators, beside what it has itself."""
 
     #: Where policies come from: whole vectors, with the statistics of filters behind them.
-    source: VariableSource
+    source: ValueSource
     #: Makes parameters of the network's part of a vector.
     unpack: Callable[[FloatVector], Parameters]
     #: Returns another preprocessor like the actor's, with these filters.
@@ -48,7 +48,7 @@ class _Pinned:
 class PinnedPolicies:
     """``SlotPolicies`` that keep, for each slot, the policy with which its episode began.
 
-    A ``VariableSink``, too: what another thread publishes here is what episodes begin with from
+    A ``ValueSink``, too: what another thread publishes here is what episodes begin with from
     then on.
     """
 

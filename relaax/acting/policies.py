@@ -7,9 +7,16 @@ import numpy as np
 import numpy.typing as npt
 
 from relaax.acting.pulling import PolicyPuller
-from relaax.algorithm_base import EvaluatedPolicy, FloatVector, Values, VariableSource, Version
+from relaax.algorithm_base import (
+    DEFAULT,
+    EvaluatedPolicy,
+    FloatVector,
+    Values,
+    ValueSource,
+    Version,
+)
 from relaax.learning.networks.manifest import Parameters
-from relaax.learning.policy import DEFAULT_POLICY, CurrentPolicy, PolicyHolder, Seat
+from relaax.learning.policy import CurrentPolicy, PolicyHolder, Seat
 from relaax.parameters.schedules import SlotPlaces
 from relaax.steps import UNNAMED_AGENT, AgentName
 
@@ -43,23 +50,16 @@ class SlotPolicies(Protocol):
         """End what asks for newer parameters."""
 
 
-class PullsByName(Protocol):
-    """Where the newest values of each policy come from."""
-
-    def pull(self, known: Version | None = None, policy: str = DEFAULT_POLICY) -> Values:
-        """Return the newest values of ``policy``; without their vector if ``known`` is current."""
-
-
 class PolicySource:
-    """A ``VariableSource`` of one policy's values."""
+    """A ``ValueSource`` of one policy's values."""
 
-    def __init__(self, parameters: PullsByName, name: str) -> None:
+    def __init__(self, parameters: ValueSource, name: str) -> None:
         self._parameters = parameters
         self._name = name
 
-    def get(self, known: Version | None = None) -> Values:
-        """Return the newest values; without their vector if ``known`` is current."""
-        return self._parameters.pull(known, policy=self._name)
+    def pull(self, known: Version | None = None, policy: str = DEFAULT) -> Values:
+        """Return the newest values of this policy, whatever ``policy`` is asked for."""
+        return self._parameters.pull(known, self._name)
 
 
 class HeldBySlot(Generic[HeldT]):
@@ -104,7 +104,7 @@ class NamedPolicies:
         self,
         default: CurrentPolicy,
         name_of: Callable[[Seat], str],
-        source_of: Callable[[str], VariableSource],
+        source_of: Callable[[str], ValueSource],
         unpack: Callable[[FloatVector], Parameters],
         places: SlotPlaces,
         interval_s: float = 0.1,
@@ -149,7 +149,7 @@ class NamedPolicies:
         """Return the policy of this name, whose parameters are asked for the first time."""
         if name not in self._by_name:
             source = self._source_of(name)
-            policy = CurrentPolicy(self._unpack, source.get(), name)
+            policy = CurrentPolicy(self._unpack, source.pull(), name)
             self._by_name[name] = policy
             self._puller.add(source, policy)
         return self._by_name[name]

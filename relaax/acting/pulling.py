@@ -5,14 +5,7 @@ import threading
 from collections.abc import Callable
 from typing import Generic, Protocol, TypeVar
 
-from relaax.algorithm_base import (
-    ExperienceSink,
-    Values,
-    VariableFeed,
-    VariableSink,
-    VariableSource,
-    Version,
-)
+from relaax.algorithm_base import ExperienceSink, ValueFeed, Values, ValueSink, ValueSource, Version
 from relaax.errors import BridgeError
 from relaax.telemetry.throttled_log import RepeatedWarning
 
@@ -27,27 +20,27 @@ BatchT_contra = TypeVar("BatchT_contra", contravariant=True)
 class PolicyPuller:
     """Asks ``source`` every ``interval_s`` seconds, on a thread of its own; hands on what is new.
 
-    While the source is away, actors go on with what they have. A source that is a ``VariableFeed``
+    While the source is away, actors go on with what they have. A source that is a ``ValueFeed``
     is not asked: it hands on what is new by itself.
     """
 
     def __init__(
         self,
-        source: VariableSource | None = None,
-        sink: VariableSink | None = None,
+        source: ValueSource | None = None,
+        sink: ValueSink | None = None,
         interval_s: float = 0.1,
     ) -> None:
         self._interval_s = interval_s
         self._closes = threading.Event()
         self._thread: threading.Thread | None = None
         #: By sink: its source, and the version that it has. Replaced as a whole.
-        self._asked: dict[VariableSink, VariableSource] = {}
+        self._asked: dict[ValueSink, ValueSource] = {}
         if source is not None and sink is not None:
             self.add(source, sink)
 
-    def add(self, source: VariableSource, sink: VariableSink) -> None:
+    def add(self, source: ValueSource, sink: ValueSink) -> None:
         """Ask ``source`` for ``sink``, too, from now on."""
-        if isinstance(source, VariableFeed):
+        if isinstance(source, ValueFeed):
             source.subscribe(sink)
             return
         self._asked = {**self._asked, sink: source}
@@ -55,7 +48,7 @@ class PolicyPuller:
             self._thread = threading.Thread(target=self._run, name="policy puller", daemon=True)
             self._thread.start()
 
-    def remove(self, sink: VariableSink) -> None:
+    def remove(self, sink: ValueSink) -> None:
         """Ask no longer for ``sink``."""
         self._asked = {each: source for each, source in self._asked.items() if each is not sink}
 
@@ -66,14 +59,14 @@ class PolicyPuller:
             self._thread.join(_CLOSE_S)
 
     def _run(self) -> None:
-        known: dict[VariableSink, Version] = {}
+        known: dict[ValueSink, Version] = {}
         complaint = RepeatedWarning(_log)
         while not self._closes.wait(self._interval_s):
             asked = self._asked
             known = {sink: version for sink, version in known.items() if sink in asked}
             try:
                 for sink, source in asked.items():
-                    values = source.get(known.get(sink))
+                    values = source.pull(known.get(sink))
                     known[sink] = values.version
                     sink.publish(values)
             except BridgeError as error:
@@ -101,8 +94,8 @@ class PullingSink(Generic[BatchT_contra]):
     def __init__(
         self,
         sink: ExperienceSink[BatchT_contra],
-        source: VariableSource,
-        policy: VariableSink,
+        source: ValueSource,
+        policy: ValueSink,
         interval_s: float = 0.1,
         use: UseCounter[BatchT_contra] | None = None,
     ) -> None:
@@ -129,9 +122,9 @@ class PullingSink(Generic[BatchT_contra]):
 
 
 class _CountedUpdates:
-    """A ``VariableSink`` that hands on to another one, and says how old new values are."""
+    """A ``ValueSink`` that hands on to another one, and says how old new values are."""
 
-    def __init__(self, sink: VariableSink, on_update: Callable[[float | None], object]) -> None:
+    def __init__(self, sink: ValueSink, on_update: Callable[[float | None], object]) -> None:
         self._sink = sink
         self._on_update = on_update
         self._known: Version | None = None

@@ -23,6 +23,7 @@ from relaax.algorithm_base.batch_agent_base import BatchAgentBase, EvaluatorBase
 from relaax.algorithm_base.bridge_base import (
     BridgeBase,
     BridgeControlBase,
+    ParameterLink,
     Phase,
     RefusesCalls,
     RunningParameterServer,
@@ -33,21 +34,23 @@ from relaax.algorithm_base.config_base import ConfigBase, Section
 from relaax.algorithm_base.learner import Input, Learner, LearnerBase, Step
 from relaax.algorithm_base.parameter_server_base import ParameterServerBase, Slice
 from relaax.algorithm_base.roles import (
+    DEFAULT,
     Evaluations,
     ExperienceSink,
     FloatVector,
     Gradient,
-    GradientSink,
     Lineage,
     MetricsSink,
+    NewValues,
+    Parameters,
     Publication,
     PublishedInfo,
-    Publisher,
     StepCounter,
+    Update,
+    ValueFeed,
     Values,
-    VariableFeed,
-    VariableSink,
-    VariableSource,
+    ValueSink,
+    ValueSource,
     Version,
     Wanted,
 )
@@ -58,13 +61,13 @@ from relaax.steps import Transitions
 from relaax.telemetry.metrics import Metrics, NullMetrics
 
 __all__ = [
+    "DEFAULT",
     "AgentBase", "BatchAgentBase", "BridgeBase", "BridgeControlBase", "Builder", "Checkpoint",
     "CheckpointMismatch", "ConfigBase", "EnvironmentInfo", "EvaluatedPolicy", "Evaluation",
-    "Evaluations", "EvaluatorBase", "ExperienceSink", "FloatVector", "Gradient", "GradientSink",
-    "Input", "InvalidState", "Learner", "LearnerBase", "Lineage", "Metrics", "MetricsSink",
-    "NullMetrics", "NullSaver",
-    "ParameterServerBase", "Phase", "Publication", "PublishedInfo", "Publisher", "RefusesCalls",
-    "RunningParameterServer", "Saver", "Section", "Shard", "Slice", "Step", "StepCounter",
-    "Transitions", "Values", "VariableFeed", "VariableSink", "VariableSource", "Version", "Wanted",
-    "require_same_fingerprint"
+    "Evaluations", "EvaluatorBase", "ExperienceSink", "FloatVector", "Gradient", "Input",
+    "InvalidState", "Learner", "LearnerBase", "Lineage", "Metrics", "MetricsSink", "NewValues",
+    "NullMetrics", "NullSaver", "ParameterLink", "ParameterServerBase", "Parameters", "Phase",
+    "Publication", "PublishedInfo", "RefusesCalls", "RunningParameterServer", "Saver", "Section",
+    "Shard", "Slice", "Step", "StepCounter", "Transitions", "Update", "ValueFeed", "ValueSink",
+    "ValueSource", "Values", "Version", "Wanted", "require_same_fingerprint"
 ]  # fmt: skip

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from relaax.algorithm_base.bridge_base import BridgeBase
+from relaax.algorithm_base.bridge_base import ParameterLink
 from relaax.algorithm_base.config_base import ConfigBase
 from relaax.errors import InvalidState
 from relaax.evaluation import EvaluatedPolicy, Evaluation
@@ -62,7 +62,7 @@ class AgentBase(ABC):
     ``connected`` says more of the environment, and ``evaluate`` that it is to learn nothing.
     """
 
-    def __init__(self, config: ConfigBase, parameter_server: BridgeBase) -> None:
+    def __init__(self, config: ConfigBase, parameter_server: ParameterLink) -> None:
         """Keep the configuration and the stub; called in the worker, after the fork."""
         self.config = config
         self.parameter_server = parameter_server

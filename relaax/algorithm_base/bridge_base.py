@@ -1,4 +1,4 @@
-"""The transport between workers and the parameter server."""
+"""The link between workers and the parameter server, and the transport of it."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
@@ -6,11 +6,12 @@ from enum import Enum
 from typing import Protocol, runtime_checkable
 
 from relaax.algorithm_base.roles import (
+    DEFAULT,
     Evaluations,
     FloatVector,
-    Lineage,
+    Gradient,
     Publication,
-    PublishedInfo,
+    Update,
     Values,
     Version,
     Wanted,
@@ -28,49 +29,31 @@ class Phase(Enum):
     CLOSING = "closing"
 
 
-class BridgeBase(ABC):
-    """What a worker asks of the parameter server.
+class ParameterLink(ABC):
+    """All that workers and learners ask of the parameter server.
 
-    The same interface stands at both ends: the worker calls a stub, and the call arrives at the
+    The same interface stands at both ends: the worker calls a client, and the call arrives at the
     object that ``ParameterServerBase.bridge()`` returns. There, many threads call it at once.
 
-    A bridge is a ``StepCounter``, a ``VariableSource`` and a ``GradientSink`` by the methods below;
-    what needs no more than one of these takes that role.
+    It plays the roles ``Parameters`` and ``StepCounter``. An agent may use the seed's names for
+    these, at the end of the class; they are not to be overridden.
     """
 
     @abstractmethod
-    def increment_global_t(self, steps: int = 1) -> int:
+    def add(self, steps: int) -> int:
         """Add environment steps to the global step and return it."""
 
     @abstractmethod
-    def apply_gradients(self, gradients: FloatVector, computed_with: Version | None = None) -> None:
-        """Apply one float32 vector, computed with the values of ``computed_with``."""
+    def pull(self, known: Version | None = None, policy: str = DEFAULT) -> Values:
+        """See Parameters."""
 
     @abstractmethod
-    def get_values(self, known: Version | None = None) -> Values:
-        """Return the values; their vector may be None when ``known`` is current."""
+    def push(self, update: Update, policy: str = DEFAULT) -> Values:
+        """See Parameters."""
 
     @abstractmethod
     def metrics(self) -> Metrics:
         """Return where scalars go."""
-
-    def synchronize(
-        self, gradients: FloatVector, steps: int, computed_with: Version | None = None
-    ) -> Values:
-        """Apply gradients, count their steps and return newer values: one call where it can be."""
-        self.apply_gradients(gradients, computed_with)
-        self.increment_global_t(steps)
-        return self.get_values(computed_with)
-
-    def publish_values(
-        self, vector: FloatVector, iteration: int, message: str = "", lineage: Lineage | None = None
-    ) -> PublishedInfo:
-        """Serve ``vector`` [size] from now on, as a ``Publisher``.
-
-        ``lineage`` says what the learner continues. ValueError where values are moved by gradients,
-        and for a lineage that does not continue what is published.
-        """
-        raise ValueError("the values of this algorithm are moved by gradients, and not published")
 
     def fetch(self, wanted: Wanted, known_hash: str = "") -> Publication:
         """Return what was published last, as far as it is wanted.
@@ -94,7 +77,7 @@ class BridgeBase(ABC):
     def places(self, environments: Sequence[int]) -> Sequence[int]:
         """Return the place of each of the caller's environments among all of the training.
 
-        environments: all that the caller serves, by numbers of its own. A bridge that does not know
+        environments: all that the caller serves, by numbers of its own. A link that does not know
         of others, as this one, gives these numbers back.
         """
         return environments
@@ -102,23 +85,84 @@ class BridgeBase(ABC):
     def wait_at_most(self, seconds: float) -> None:
         """Let calls for values raise ParameterServerAway where it is away for so long.
 
-        A bridge without such a limit ignores it.
+        A link without such a limit ignores it.
         """
 
     def close(self) -> None:
         """Release the transport."""
 
+    def increment_global_t(self, steps: int = 1) -> int:
+        """Add environment steps to the global step and return it."""
+        return self.add(steps)
+
+    def apply_gradients(self, gradients: FloatVector, computed_with: Version | None = None) -> None:
+        """Apply one float32 vector, computed with the values of ``computed_with``."""
+        self.push(Gradient(gradients, computed_with))
+
+    def get_values(self, known: Version | None = None) -> Values:
+        """Return the values; their vector may be None when ``known`` is current."""
+        return self.pull(known)
+
+    def synchronize(
+        self, gradients: FloatVector, steps: int, computed_with: Version | None = None
+    ) -> Values:
+        """Apply gradients, count their steps and return newer values."""
+        return self.push(Gradient(gradients, computed_with, steps))
+
+
+class BridgeBase(ParameterLink):
+    """A link in the seed's own terms, for algorithms that bring one: derive from it.
+
+    It has one policy. Nothing within RELAAX derives from it.
+    """
+
+    @abstractmethod
+    def increment_global_t(self, steps: int = 1) -> int:
+        """Add environment steps to the global step and return it."""
+
+    @abstractmethod
+    def apply_gradients(self, gradients: FloatVector, computed_with: Version | None = None) -> None:
+        """Apply one float32 vector, computed with the values of ``computed_with``."""
+
+    @abstractmethod
+    def get_values(self, known: Version | None = None) -> Values:
+        """Return the values; their vector may be None when ``known`` is current."""
+
+    def synchronize(
+        self, gradients: FloatVector, steps: int, computed_with: Version | None = None
+    ) -> Values:
+        """Apply gradients, count their steps and return newer values: one call where it can be."""
+        self.apply_gradients(gradients, computed_with)
+        self.increment_global_t(steps)
+        return self.get_values(computed_with)
+
     def add(self, steps: int) -> int:
         """Count steps, as a ``StepCounter``."""
         return self.increment_global_t(steps)
 
-    def get(self, known: Version | None = None) -> Values:
-        """Return the newest values, as a ``VariableSource``."""
+    def pull(self, known: Version | None = None, policy: str = DEFAULT) -> Values:
+        """Return the newest values of the only policy."""
+        require_default(policy)
         return self.get_values(known)
 
-    def apply(self, gradient: FloatVector, steps: int, computed_with: Version | None) -> Values:
-        """Apply a gradient, as a ``GradientSink``."""
-        return self.synchronize(gradient, steps, computed_with)
+    def push(self, update: Update, policy: str = DEFAULT) -> Values:
+        """Apply a gradient."""
+        require_default(policy)
+        gradient = gradient_of(update)
+        return self.synchronize(gradient.vector, gradient.steps, gradient.computed_with)
+
+
+def require_default(policy: str) -> None:
+    """Raise ValueError for the name of another policy than the only one."""
+    if policy != DEFAULT:
+        raise ValueError(f"there is no policy {policy!r}: these parameters have one, {DEFAULT!r}")
+
+
+def gradient_of(update: Update) -> Gradient:
+    """Return a gradient; ValueError for values, where gradients move these."""
+    if not isinstance(update, Gradient):
+        raise ValueError("the values of this algorithm are moved by gradients, and not published")
+    return update
 
 
 class RunningParameterServer(Protocol):
@@ -149,9 +193,11 @@ class BridgeControlBase(ABC):
     """Makes both ends of a bridge."""
 
     @abstractmethod
-    def parameter_server_stub(self, parameter_server_url: str) -> BridgeBase:
+    def parameter_server_stub(self, parameter_server_url: str) -> ParameterLink:
         """Return the worker's end for a parameter server at ``host:port``."""
 
     @abstractmethod
-    def start_parameter_server(self, address: str, service: BridgeBase) -> RunningParameterServer:
+    def start_parameter_server(
+        self, address: str, service: ParameterLink
+    ) -> RunningParameterServer:
         """Listen at ``host:port`` and hand calls to ``service``; OSError if the port is in use."""

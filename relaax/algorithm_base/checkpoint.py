@@ -13,6 +13,9 @@ from relaax.errors import CheckpointMismatch
 #: The beginning of the names of tensors that say how numbers change during a training.
 SCHEDULE = "schedule/"
 
+#: The beginning of the names of tensors of policies beside the default one.
+POLICIES = "policies/"
+
 #: Beginnings of the names of tensors that checkpoints of earlier versions lack.
 _NEWER = ("published/training", "published/resumes", SCHEDULE)
 
@@ -103,8 +106,19 @@ def completed(checkpoint: Checkpoint, expected: Mapping[str, npt.NDArray[Any]]) 
 
 
 def require_same_shapes(checkpoint: Checkpoint, expected: Mapping[str, npt.NDArray[Any]]) -> None:
-    """Raise CheckpointMismatch unless the tensors have the expected names, shapes and dtypes."""
-    found = {name: (tensor.shape, tensor.dtype) for name, tensor in checkpoint.tensors.items()}
-    wanted = {name: (tensor.shape, np.dtype(tensor.dtype)) for name, tensor in expected.items()}
+    """Raise CheckpointMismatch unless the tensors have the expected names, shapes and dtypes.
+
+    Tensors of ``POLICIES``, of which there may be any number, are left out.
+    """
+    found = {
+        name: (tensor.shape, tensor.dtype)
+        for name, tensor in checkpoint.tensors.items()
+        if not name.startswith(POLICIES)
+    }
+    wanted = {
+        name: (tensor.shape, np.dtype(tensor.dtype))
+        for name, tensor in expected.items()
+        if not name.startswith(POLICIES)
+    }
     if found != wanted:
         raise CheckpointMismatch(f"the checkpoint holds {found}, and the network needs {wanted}")

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from relaax.algorithm_base.bridge_base import BridgeBase
+from relaax.algorithm_base.bridge_base import ParameterLink
 from relaax.algorithm_base.roles import FloatVector, Gradient, Values
 
 Array = npt.NDArray[Any]
@@ -109,7 +109,7 @@ class LearnerBase(ABC):
         """Whether a batch may be of steps of older parameters."""
         return not all(each.is_on_policy for each in self.inputs.values())
 
-    def connected(self, parameter_server: BridgeBase) -> None:
+    def connected(self, parameter_server: ParameterLink) -> None:
         """Take the way to the parameter server, once, after ``restore`` and before all steps."""
 
     @abstractmethod

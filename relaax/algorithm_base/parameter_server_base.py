@@ -3,7 +3,7 @@
 from abc import ABC, abstractmethod
 from typing import Protocol
 
-from relaax.algorithm_base.bridge_base import BridgeBase
+from relaax.algorithm_base.bridge_base import ParameterLink
 from relaax.algorithm_base.checkpoint import Saver
 from relaax.algorithm_base.config_base import ConfigBase
 from relaax.algorithm_base.roles import FloatVector
@@ -78,7 +78,7 @@ class ParameterServerBase(ABC):
         """Return the environment steps that all agents have taken."""
 
     @abstractmethod
-    def bridge(self) -> BridgeBase:
+    def bridge(self) -> ParameterLink:
         """Return the object that answers workers."""
 
     def updates(self) -> int | None:

@@ -1,13 +1,13 @@
 """What one part of a training asks of another, one small role each.
 
-A part is handed the roles that it needs and no more. One object may play several: the worker's end
-of a bridge is a ``StepCounter``, a ``VariableSource`` and a ``GradientSink``.
+A part is handed the roles that it needs and no more. One object may play several: a worker's link
+to the parameter server is a ``StepCounter``, and its ``Parameters``.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import Protocol, TypeVar, runtime_checkable
+from typing import Protocol, TypeAlias, TypeVar, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
@@ -113,6 +113,26 @@ class Gradient:
     steps: int = 0
 
 
+@dataclass(frozen=True)
+class NewValues:
+    """An update of the values: these are the values now."""
+
+    #: float32 [size]
+    vector: FloatVector
+    #: The learner's count of its steps.
+    iteration: int
+    #: The learner's own words.
+    message: str = ""
+    #: The training that the learner continues.
+    lineage: Lineage | None = None
+
+
+Update: TypeAlias = Gradient | NewValues
+
+#: The policy of an algorithm that has one.
+DEFAULT = "default"
+
+
 class StepCounter(Protocol):
     """Counts environment steps."""
 
@@ -120,14 +140,31 @@ class StepCounter(Protocol):
         """Add environment steps to the global step and return it."""
 
 
-class VariableSource(Protocol):
+class ValueSource(Protocol):
     """Where the newest values come from."""
 
-    def get(self, known: Version | None = None) -> Values:
-        """Return the newest values; their vector may be None when ``known`` is current."""
+    def pull(self, known: Version | None = None, policy: str = DEFAULT) -> Values:
+        """Return the newest values of a policy; without their vector when ``known`` is current.
+
+        ValueError for a policy that is not there.
+        """
 
 
-class VariableSink(Protocol):
+class Parameters(ValueSource, Protocol):
+    """Where values come from, and updates go to: two verbs, wherever both ends are."""
+
+    def push(self, update: Update, policy: str = DEFAULT) -> Values:
+        """Move the values of a policy, or replace them, and return the newer ones.
+
+        All in one call: a learner that needs three waits three times for the network, and a step
+        that is counted apart from its gradient is lost, or counted twice, when a call fails. Values
+        that were replaced are returned without a vector. ValueError for an update of another size,
+        or with numbers that are not finite, and for a kind of update that the parameters do not
+        take.
+        """
+
+
+class ValueSink(Protocol):
     """Where new values go."""
 
     def publish(self, values: Values) -> None:
@@ -135,31 +172,11 @@ class VariableSink(Protocol):
 
 
 @runtime_checkable
-class VariableFeed(Protocol):
+class ValueFeed(Protocol):
     """A source of values that hands on what is new, at moments of its own choice."""
 
-    def subscribe(self, sink: VariableSink) -> None:
+    def subscribe(self, sink: ValueSink) -> None:
         """Publish new values to ``sink`` from now on."""
-
-
-class Publisher(Protocol):
-    """Where a learner publishes what it has learnt."""
-
-    def publish_values(
-        self, vector: FloatVector, iteration: int, message: str = "", lineage: Lineage | None = None
-    ) -> PublishedInfo:
-        """Serve ``vector`` [size] from now on; return what is known of it."""
-
-
-class GradientSink(Protocol):
-    """What moves the values."""
-
-    def apply(self, gradient: FloatVector, steps: int, computed_with: Version | None) -> Values:
-        """Apply ``gradient`` [size], count the ``steps`` behind it and return newer values.
-
-        All in one call: a learner that needs three waits three times for the network, and a step
-        that is counted apart from its gradient is lost, or counted twice, when a call fails.
-        """
 
 
 class ExperienceSink(Protocol[RolloutsT_contra]):

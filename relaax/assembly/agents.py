@@ -1,17 +1,17 @@
 """Wires the actor of a worker, whatever the algorithm is."""
 
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 
 from relaax.acting.actor import Actor
 from relaax.acting.evaluator import EvaluationParts
 from relaax.acting.executed_actions import ExecutedActions
-from relaax.acting.policies import NamedPolicies, PolicySource, PullsByName
+from relaax.acting.policies import NamedPolicies, PolicySource
 from relaax.acting.preprocessor import Preprocessor
 from relaax.acting.pulling import PullingSink
 from relaax.acting.recording import Recorder
-from relaax.algorithm_base import BridgeBase, ExperienceSink, FloatVector, VariableSource
+from relaax.algorithm_base import ExperienceSink, FloatVector, ParameterLink, ValueSource
 from relaax.assembly.parts import ExperienceParts, PartsBuilder, PolicyParts
 from relaax.assembly.placing import in_worker
 from relaax.learning.exploration.noise import UniformAtFirst
@@ -38,7 +38,7 @@ def prepare_to_fork() -> None:
 
 def make_actor(
     builder: PartsBuilder,
-    parameter_server: BridgeBase,
+    parameter_server: ParameterLink,
     seed: int,
     learns_in_background: bool,
     experience: ExperienceSink[Any] | None,
@@ -78,13 +78,12 @@ def make_actor(
     def parameters_of(vector: FloatVector) -> Parameters:
         return unpack(vector[:size])
 
-    policy, policies = CurrentPolicy(parameters_of, source.get()), None
+    policy, policies = CurrentPolicy(parameters_of, source.pull()), None
     if parts.policy_of is not None:
-        by_name = cast(PullsByName, parameter_server)
         policies = NamedPolicies(
             policy,
             parts.policy_of,
-            lambda name: filters.sourced(PolicySource(by_name, name)),
+            lambda name: filters.sourced(PolicySource(parameter_server, name)),
             parameters_of,
             parts.places,
             recording.pull_interval_s,
@@ -161,9 +160,9 @@ def _preprocessor(parts: PolicyParts, filters: Filters | None) -> Preprocessor:
 
 def _delivering(
     recording: ExperienceParts,
-    source: VariableSource,
+    source: ValueSource,
     policy: CurrentPolicy,
-    parameter_server: BridgeBase,
+    parameter_server: ParameterLink,
     experience: ExperienceSink[Any] | None,
 ) -> tuple[ExperienceSink[Any], StepRecorder]:
     """Return what takes steps to a learner in a process of its own, and what records them."""

@@ -9,11 +9,11 @@ from relaax.acting.agent import SingleAgent
 from relaax.algorithm_base import (
     AgentBase,
     BatchAgentBase,
-    BridgeBase,
     ConfigBase,
     ExperienceSink,
     LearnerBase,
     Metrics,
+    ParameterLink,
     ParameterServerBase,
     Saver,
 )
@@ -73,7 +73,7 @@ class Assembly(Generic[ConfigT]):
             exploration=parts.exploration,
         )
 
-    def agent(self, config: ConfigT, parameter_server: BridgeBase, seed: int = 0) -> AgentBase:
+    def agent(self, config: ConfigT, parameter_server: ParameterLink, seed: int = 0) -> AgentBase:
         """Return an agent of one environment, which learns before it chooses the next action."""
         actor = self.make_batch_agent(config, parameter_server, seed, learns_in_background=False)
         return SingleAgent(actor, parameter_server.metrics())
@@ -81,7 +81,7 @@ class Assembly(Generic[ConfigT]):
     def make_batch_agent(
         self,
         config: ConfigT,
-        parameter_server: BridgeBase,
+        parameter_server: ParameterLink,
         seed: int,
         learns_in_background: bool,
         experience: ExperienceSink[Any] | None = None,
@@ -103,7 +103,7 @@ class Assembly(Generic[ConfigT]):
         return self._make_builder(config).experience().spec()
 
 
-def _service(parts: ParameterParts, store: ParameterStore, metrics: Metrics) -> BridgeBase:
+def _service(parts: ParameterParts, store: ParameterStore, metrics: Metrics) -> ParameterLink:
     if parts.averaging is None:
         return ParameterService(store, metrics)
     averaging = parts.averaging

@@ -4,9 +4,16 @@ from typing import Any
 
 import numpy as np
 
-from relaax.algorithm_base import BridgeBase, ExperienceSink, Learner, LearnerBase, Values, Version
+from relaax.algorithm_base import (
+    ExperienceSink,
+    Learner,
+    LearnerBase,
+    ParameterLink,
+    Parameters,
+    Values,
+    Version,
+)
 from relaax.assembly.parts import PartsBuilder, WorkerParts
-from relaax.learning.filters import ParameterSource
 from relaax.learning.placements import Driver, Gathering, Home, InWorker, OnThread
 from relaax.learning.policy import CurrentPolicy
 from relaax.learning.rollouts import RolloutBatch
@@ -17,8 +24,8 @@ def in_worker(
     builder: PartsBuilder,
     worker: WorkerParts,
     policy: CurrentPolicy,
-    source: ParameterSource,
-    parameter_server: BridgeBase,
+    source: Parameters,
+    parameter_server: ParameterLink,
     random: np.random.Generator,
     in_background: bool,
 ) -> ExperienceSink[Any]:

@@ -15,11 +15,11 @@ from pydantic import ValidationError
 from relaax.algorithm_base import (
     AgentBase,
     BatchAgentBase,
-    BridgeBase,
     BridgeControlBase,
     ConfigBase,
     LearnerBase,
     Metrics,
+    ParameterLink,
     ParameterServerBase,
     Saver,
 )
@@ -92,7 +92,9 @@ class Algorithm:
             return own
         return BridgeControl
 
-    def make_agent(self, config: ConfigBase, parameter_server: BridgeBase, seed: int) -> AgentBase:
+    def make_agent(
+        self, config: ConfigBase, parameter_server: ParameterLink, seed: int
+    ) -> AgentBase:
         """Return an agent; it is given ``seed`` if it has an argument of this name."""
         make = self.Agent
         if "seed" in inspect.signature(make).parameters:

@@ -8,7 +8,7 @@ from typing import Protocol
 
 import numpy as np
 
-from relaax.algorithm_base import FloatVector, Values, Version
+from relaax.algorithm_base import DEFAULT, FloatVector, Values, Version
 from relaax.learning.networks.manifest import Parameters
 from relaax.replay.step_batch import StepBatch
 from relaax.replay.storage import ENDS, FINAL
@@ -51,10 +51,6 @@ class PolicyUse:
             self._means.store_if_due()
 
 
-#: The name of the policy of a training that has one.
-DEFAULT_POLICY = "default"
-
-
 @dataclass(frozen=True)
 class Policy:
     """Parameters at a version."""
@@ -65,7 +61,7 @@ class Policy:
     global_t: int = 0
     #: What the parameters were made of, where that is kept.
     vector: FloatVector | None = None
-    name: str = DEFAULT_POLICY
+    name: str = DEFAULT
 
 
 @dataclass(frozen=True)
@@ -86,17 +82,14 @@ class PolicyHolder(Protocol):
 
 
 class CurrentPolicy:
-    """The newest policy: a ``VariableSink`` that learners publish to and actors read.
+    """The newest policy: a ``ValueSink`` that learners publish to and actors read.
 
     ``current`` is replaced as a whole, so that another thread may read it at any time. ``unpack``
     makes parameters of a flat vector, once for each version.
     """
 
     def __init__(
-        self,
-        unpack: Callable[[FloatVector], Parameters],
-        values: Values,
-        name: str = DEFAULT_POLICY,
+        self, unpack: Callable[[FloatVector], Parameters], values: Values, name: str = DEFAULT
     ) -> None:
         self._name = name
         if values.vector is None:

@@ -5,7 +5,8 @@ import threading
 import time
 from typing import Protocol
 
-from relaax.algorithm_base import FloatVector, Metrics, Values, Version
+from relaax.algorithm_base import DEFAULT, FloatVector, Metrics, Update, Values
+from relaax.algorithm_base.bridge_base import gradient_of, require_default
 from relaax.parameters.parameter_service import ParameterService
 from relaax.parameters.parameter_store import ParameterStore
 
@@ -103,14 +104,15 @@ class AveragingService(ParameterService):
         super().__init__(store, metrics)
         self._averager = averager
 
-    def synchronize(
-        self, gradients: FloatVector, steps: int, computed_with: Version | None = None
-    ) -> Values:
+    def push(self, update: Update, policy: str = DEFAULT) -> Values:
         """Wait for the gradients of the other learners; return the parameters behind them."""
-        version = self._store.version if computed_with is None else computed_with.number
+        require_default(policy)
+        gradient = gradient_of(update)
+        known = gradient.computed_with
+        version = self._store.version if known is None else known.number
         late = self._averager.late
-        self._averager.contribute(gradients, version)
+        self._averager.contribute(gradient.vector, version)
         if self._averager.late != late:
             self._metrics.scalar("parameter server/late gradients", self._averager.late)
-        self._store.increment_global_t(steps)
-        return self.get_values(computed_with)
+        self._store.increment_global_t(gradient.steps)
+        return self.pull(known)

@@ -7,8 +7,8 @@ from grpc_health.v1 import health, health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection
 
 from relaax.algorithm_base import (
-    BridgeBase,
     BridgeControlBase,
+    ParameterLink,
     Phase,
     RunningParameterServer,
     Slice,
@@ -31,12 +31,14 @@ class BridgeControl(BridgeControlBase):
     def __init__(self, senders: SenderTotals | None = None) -> None:
         self._senders = senders
 
-    def parameter_server_stub(self, parameter_server_url: str) -> BridgeBase:
+    def parameter_server_stub(self, parameter_server_url: str) -> ParameterLink:
         """Return the worker's end; of several shards, if their addresses are joined by commas."""
         urls = parameter_server_url.split(",")
         return Bridge(urls[0]) if len(urls) == 1 else ShardedBridge(urls)
 
-    def start_parameter_server(self, address: str, service: BridgeBase) -> RunningParameterServer:
+    def start_parameter_server(
+        self, address: str, service: ParameterLink
+    ) -> RunningParameterServer:
         """Listen at ``address``, with health checking and reflection; OSError if it is taken."""
         return GrpcParameterServer(address, service, senders=self._senders)
 
@@ -52,7 +54,7 @@ class GrpcParameterServer:
     def __init__(
         self,
         address: str,
-        service: BridgeBase,
+        service: ParameterLink,
         others: Sequence[grpc.GenericRpcHandler] = (),
         missing: Callable[[], str] = str,
         senders: SenderTotals | None = None,
@@ -87,10 +89,10 @@ class GrpcParameterServer:
         self._server.stop(grace_s).wait()
 
 
-def most_bytes(service: BridgeBase) -> int:
+def most_bytes(service: ParameterLink) -> int:
     """Return how large a message of a service may be."""
     try:
-        vector = service.get().vector
+        vector = service.pull().vector
     except Exception:  # of an algorithm's own code, which says so to those that ask
         return channel_options.MOST_BYTES
     if vector is None:

@@ -5,15 +5,16 @@ from collections.abc import Iterable, Mapping
 from typing import Generic, Protocol, TypeVar
 
 from relaax.algorithm_base import (
-    BridgeBase,
     Checkpoint,
     CheckpointMismatch,
+    ParameterLink,
     ParameterServerBase,
     Saver,
     Shard,
     Slice,
 )
 from relaax.algorithm_base.checkpoint import (
+    POLICIES,
     SCHEDULE,
     Fingerprint,
     completed,
@@ -29,6 +30,9 @@ _log = logging.getLogger(__name__)
 
 #: The name that checkpoints give the parameters, beside the optimiser's slots.
 PARAMETERS = "parameters"
+
+#: Beginnings of the names of tensors that belong to no optimiser.
+NO_SLOTS = (SCHEDULE, POLICIES)
 
 
 class Store(Protocol):
@@ -70,7 +74,7 @@ class ParameterServer(ParameterServerBase, Generic[StoreT]):
     def __init__(
         self,
         store: StoreT,
-        service: BridgeBase,
+        service: ParameterLink,
         saver: Saver,
         fingerprint: Fingerprint,
         max_global_step: float,
@@ -144,7 +148,7 @@ class ParameterServer(ParameterServerBase, Generic[StoreT]):
         """Return the environment steps that all agents have taken."""
         return self._store.global_t
 
-    def bridge(self) -> BridgeBase:
+    def bridge(self) -> ParameterLink:
         """Return what answers the workers."""
         return self._service
 
@@ -191,6 +195,6 @@ def _require_same_optimizer(saved: Iterable[str], expected: Iterable[str], locat
 
 def _optimizer_of(names: Iterable[str]) -> str:
     """Return whose slots are among these names of tensors."""
-    slots = [name for name in names if name != PARAMETERS and not name.startswith(SCHEDULE)]
+    slots = [name for name in names if name != PARAMETERS and not name.startswith(NO_SLOTS)]
     prefixes = {name.split("/")[0] for name in slots}
     return " and ".join(sorted(prefixes)) or "none"

@@ -1,36 +1,34 @@
 """What answers the workers."""
 
-from relaax.algorithm_base import BridgeBase, FloatVector, Metrics, Values, Version
+from relaax.algorithm_base import DEFAULT, Metrics, ParameterLink, Update, Values, Version
+from relaax.algorithm_base.bridge_base import gradient_of, require_default
 from relaax.parameters.parameter_store import ParameterStore
 
 
-class ParameterService(BridgeBase):
-    """The bridge's end at the parameter server; called by many threads at once."""
+class ParameterService(ParameterLink):
+    """The parameter server's end, where gradients move the values; many threads call it at once."""
 
     def __init__(self, store: ParameterStore, metrics: Metrics) -> None:
         self._store = store
         self._metrics = metrics
 
-    def increment_global_t(self, steps: int = 1) -> int:
+    def add(self, steps: int) -> int:
         """Add environment steps to the global step and return it."""
         return self._store.increment_global_t(steps)
 
-    def apply_gradients(self, gradients: FloatVector, computed_with: Version | None = None) -> None:
-        """Apply one gradient."""
-        self._store.apply(gradients, steps=0)
-
-    def get_values(self, known: Version | None = None) -> Values:
+    def pull(self, known: Version | None = None, policy: str = DEFAULT) -> Values:
         """Return the parameters, without their vector when ``known`` is current."""
+        require_default(policy)
         parameters, version, global_t = self._store.read()
         is_current = known is not None and known.number == version
         return Values(Version(version), global_t, None if is_current else parameters)
 
-    def synchronize(
-        self, gradients: FloatVector, steps: int, computed_with: Version | None = None
-    ) -> Values:
+    def push(self, update: Update, policy: str = DEFAULT) -> Values:
         """Apply one gradient, count its steps and return the new parameters."""
-        self._store.apply(gradients, steps)
-        return self.get_values(computed_with)
+        require_default(policy)
+        gradient = gradient_of(update)
+        self._store.apply(gradient.vector, gradient.steps)
+        return self.pull(gradient.computed_with)
 
     def metrics(self) -> Metrics:
         """Return where scalars go."""

@@ -7,6 +7,7 @@ import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from typing import NamedTuple, NoReturn, Protocol, TypeVar
 
@@ -14,18 +15,19 @@ import grpc
 import numpy as np
 
 from relaax.algorithm_base import (
+    DEFAULT,
     Evaluations,
-    GradientSink,
+    Gradient,
     Lineage,
     Metrics,
+    NewValues,
+    Parameters,
     Phase,
     Publication,
     PublishedInfo,
-    Publisher,
     Slice,
     StepCounter,
     Values,
-    VariableSource,
     Version,
     Wanted,
 )
@@ -36,7 +38,7 @@ from relaax.parameters.gate import Gate
 from relaax.parameters.places import Places
 from relaax.parameters.sender_totals import CountedSteps, SenderTotals, require_possible
 from relaax.parameters.traffic import Traffic
-from relaax.parameters.vectors import GRADIENTS, PUBLICATIONS, SERVICE_NAME, VALUES, WithVector
+from relaax.parameters.vectors import PUBLICATIONS, SERVICE_NAME, UPDATES, VALUES, WithVector
 from relaax.telemetry.kept_counts import KeptCounts
 from relaax.telemetry.throttled_log import FailureLog, in_words
 
@@ -106,8 +108,11 @@ class Listeners:
 Reply = TypeVar("Reply")
 
 
-class Service(StepCounter, VariableSource, GradientSink, Publisher, Protocol):
-    """The roles that a parameter server plays for workers and learners; see ``BridgeBase``."""
+class Service(StepCounter, Parameters, Protocol):
+    """The roles that a parameter server plays for workers and learners.
+
+    See ``ParameterLink``.
+    """
 
     def fetch(self, wanted: Wanted, known_hash: str) -> Publication:
         """Return what was published last, as far as it is wanted."""
@@ -163,23 +168,20 @@ class ParameterServerServicer(bridge_pb2_grpc.ParameterServerServicer):  # type:
         """Count environment steps."""
         return self._answer(context, lambda: bridge_pb2.GlobalStep(global_t=self._count(request)))
 
-    def ApplyGradients(  # noqa: N802
-        self, request: WithVector[bridge_pb2.Gradients], context: grpc.ServicerContext
+    def Push(  # noqa: N802
+        self, request: WithVector[bridge_pb2.Update], context: grpc.ServicerContext
     ) -> WithVector[bridge_pb2.Values]:
-        """Apply a gradient, count its steps, and return newer values if they are wanted."""
-        return self._answer(context, lambda: self._apply(request))
+        """Apply a gradient, count its steps, and return newer values if they are wanted.
 
-    def GetValues(  # noqa: N802
+        Or serve other values from now on.
+        """
+        return self._answer(context, lambda: self._push(request))
+
+    def Pull(  # noqa: N802
         self, request: bridge_pb2.Known, context: grpc.ServicerContext
     ) -> WithVector[bridge_pb2.Values]:
         """Return the values, or "not modified"."""
-        return self._answer(context, lambda: self._get_values(request))
-
-    def Publish(  # noqa: N802
-        self, request: WithVector[bridge_pb2.Publication], context: grpc.ServicerContext
-    ) -> bridge_pb2.Published:
-        """Serve other values from now on."""
-        return self._answer(context, lambda: self._publish(request))
+        return self._answer(context, lambda: self._pull(request))
 
     def Fetch(  # noqa: N802
         self, request: bridge_pb2.Query, context: grpc.ServicerContext
@@ -270,41 +272,45 @@ class ParameterServerServicer(bridge_pb2_grpc.ParameterServerServicer):  # type:
             metrics.scalar(metric.name, metric.y, metric.x if metric.HasField("x") else None)
         return bridge_pb2.Nothing()
 
-    def _apply(self, request: WithVector[bridge_pb2.Gradients]) -> WithVector[bridge_pb2.Values]:
+    def _push(self, request: WithVector[bridge_pb2.Update]) -> WithVector[bridge_pb2.Values]:
+        if request.fields.HasField("new_values"):
+            return self._replace(request)
         self._traffic.received("gradients", request.vector)
         fields, computed_with = request.fields, None
+        policy = fields.policy or DEFAULT
         require_possible(fields.steps)
         if fields.HasField("computed_with"):
             computed_with = self._version_of(fields.computed_with)
             if computed_with is None:
-                return self._values_message(self._service.get())
-        gradients = _NOTHING if request.vector is None else request.vector
+                return self._values_message(self._service.pull(None, policy))
+        gradient = _NOTHING if request.vector is None else request.vector
         sys.audit("relaax.bridge.apply")
         if self._part is not None and fields.HasField("at"):
-            self._part.apply(gradients, fields.steps, fields.at)
-            values = self._service.get()
+            self._part.apply(gradient, fields.steps, fields.at)
+            values = self._service.pull()
         else:
-            values = self._service.apply(gradients, fields.steps, computed_with)
+            update = Gradient(gradient, computed_with, fields.steps)
+            values = self._service.push(update, policy)
         sys.audit("relaax.bridge.applied")
         if not fields.want_values:
-            return WithVector(bridge_pb2.Values(incarnation=self._incarnation), None)
+            values = replace(values, vector=None)
         return self._values_message(values)
 
-    def _get_values(self, request: bridge_pb2.Known) -> WithVector[bridge_pb2.Values]:
-        self._traffic.received("reads")
-        return self._values_message(self._service.get(self._version_of(request)))
-
-    def _publish(self, request: WithVector[bridge_pb2.Publication]) -> bridge_pb2.Published:
+    def _replace(self, request: WithVector[bridge_pb2.Update]) -> WithVector[bridge_pb2.Values]:
         self._traffic.received("publishes", request.vector)
-        info = request.fields.info
-        for step in (info.iteration, request.fields.lineage.holds, request.fields.lineage.resumes):
+        new = request.fields.new_values
+        for step in (new.iteration, new.lineage.holds, new.lineage.resumes):
             if step > _MOST_ITERATIONS:
                 raise ValueError(f"iteration {step} is above {_MOST_ITERATIONS}")
-        vector = _NOTHING if request.vector is None else request.vector
-        shown = request.fields.lineage
+        vector, shown = _NOTHING if request.vector is None else request.vector, new.lineage
         lineage = Lineage(shown.training, shown.holds, shown.resumes, shown.afresh)
-        published = self._service.publish_values(vector, info.iteration, info.message, lineage)
-        return published_message(published)
+        update = NewValues(vector, new.iteration, new.message, lineage)
+        return self._values_message(self._service.push(update, request.fields.policy or DEFAULT))
+
+    def _pull(self, request: bridge_pb2.Known) -> WithVector[bridge_pb2.Values]:
+        self._traffic.received("reads")
+        known, policy = self._version_of(request), request.policy or DEFAULT
+        return self._values_message(self._service.pull(known, policy))
 
     def _fetch(self, request: bridge_pb2.Query) -> WithVector[bridge_pb2.Publication]:
         wanted = _WANTED.get(request.what)
@@ -361,12 +367,9 @@ def method_handlers(servicer: ParameterServerServicer) -> grpc.GenericRpcHandler
         name: unary(getattr(servicer, name), request.FromString, reply.SerializeToString)
         for name, request, reply in small
     }
-    handlers["GetValues"] = unary(servicer.GetValues, bridge_pb2.Known.FromString, VALUES.encode)
-    handlers["Publish"] = unary(
-        servicer.Publish, PUBLICATIONS.decode, bridge_pb2.Published.SerializeToString
-    )
+    handlers["Pull"] = unary(servicer.Pull, bridge_pb2.Known.FromString, VALUES.encode)
+    handlers["Push"] = unary(servicer.Push, UPDATES.decode, VALUES.encode)
     handlers["Fetch"] = unary(servicer.Fetch, bridge_pb2.Query.FromString, PUBLICATIONS.encode)
-    handlers["ApplyGradients"] = unary(servicer.ApplyGradients, GRADIENTS.decode, VALUES.encode)
     return grpc.method_handlers_generic_handler(SERVICE_NAME, handlers)
 
 

@@ -14,10 +14,20 @@ from typing import TypeAlias
 import grpc
 import numpy as np
 
-from relaax.algorithm_base import BridgeBase, Evaluations, FloatVector, Phase, Values, Version
+from relaax.algorithm_base import (
+    DEFAULT,
+    Evaluations,
+    Gradient,
+    ParameterLink,
+    Phase,
+    Update,
+    Values,
+    Version,
+)
+from relaax.algorithm_base.bridge_base import gradient_of, require_default
 from relaax.errors import BridgeError, ParameterServerAway
 from relaax.parameters import bridge_pb2
-from relaax.parameters.stub import Bridge, gradients_message, known_message
+from relaax.parameters.stub import Bridge, gradient_message, known_message
 from relaax.parameters.vectors import WithVector
 from relaax.telemetry.metrics import Metrics
 
@@ -27,10 +37,10 @@ _log = logging.getLogger(__name__)
 _KNOWN_STARTS = 16
 
 _Reply: TypeAlias = WithVector[bridge_pb2.Values]
-_Message: TypeAlias = WithVector[bridge_pb2.Gradients] | bridge_pb2.Known
+_Message: TypeAlias = WithVector[bridge_pb2.Update] | bridge_pb2.Known
 
 
-class ShardedBridge(BridgeBase):
+class ShardedBridge(ParameterLink):
     """Calls the shards at ``urls``, the first one first; made after the fork, as ``Bridge`` is.
 
     A gradient is sent in slices, to all shards at once, and their answers are joined to the new
@@ -61,32 +71,32 @@ class ShardedBridge(BridgeBase):
         for shard in self._shards:
             shard.wait_at_most(seconds)
 
-    def increment_global_t(self, steps: int = 1) -> int:
+    def add(self, steps: int) -> int:
         """Add environment steps to the global step and return it."""
-        self._global_t = self._first.increment_global_t(steps)
+        self._global_t = self._first.add(steps)
         return self._global_t
 
-    def get_values(self, known: Version | None = None) -> Values:
+    def pull(self, known: Version | None = None, policy: str = DEFAULT) -> Values:
         """Return the values, without their vector when ``known`` is current."""
+        require_default(policy)
         with self._lock:
             return self._read(known)
 
-    def apply_gradients(self, gradients: FloatVector, computed_with: Version | None = None) -> None:
-        """Send one gradient; drop a slice with a warning when its shard is away."""
-        self.synchronize(gradients, 0, computed_with)
+    def push(self, update: Update, policy: str = DEFAULT) -> Values:
+        """Apply a gradient, count its steps and return newer values, in one call of each shard.
 
-    def synchronize(
-        self, gradients: FloatVector, steps: int, computed_with: Version | None = None
-    ) -> Values:
-        """Apply gradients, count their steps and return newer values, in one call of each shard."""
+        A slice is dropped with a warning when its shard is away.
+        """
+        require_default(policy)
+        gradient = gradient_of(update)
         with self._lock:
             if not self._latest:
                 self._read(None)
-            starts = self._starts_of(computed_with)
-            replies = self._all(self._slices(gradients, steps, starts))
+            starts = self._starts_of(gradient.computed_with)
+            replies = self._all(self._slices(gradient, starts))
             for number, reply in enumerate(replies):
-                self._warn_of_loss(number, steps, reply, starts[number])
-            return self._take(replies, computed_with)
+                self._warn_of_loss(number, gradient.steps, reply, starts[number])
+            return self._take(replies, gradient.computed_with)
 
     def metrics(self) -> Metrics:
         """Return where scalars go: to the first shard."""
@@ -119,19 +129,20 @@ class ShardedBridge(BridgeBase):
         return self._starts.get(version.incarnation, [0] * len(self._shards))
 
     def _slices(
-        self, gradient: FloatVector, steps: int, starts: Sequence[int]
-    ) -> list[WithVector[bridge_pb2.Gradients]]:
+        self, gradient: Gradient, starts: Sequence[int]
+    ) -> list[WithVector[bridge_pb2.Update]]:
         """Return the messages for the shards; BridgeError for a gradient that no shard takes."""
-        if gradient.shape != (self._bounds[-1],):
+        vector = gradient.vector
+        if vector.shape != (self._bounds[-1],):
             raise BridgeError(
-                f"the gradient has shape {gradient.shape}, the parameters ({self._bounds[-1]},): "
+                f"the gradient has shape {vector.shape}, the parameters ({self._bounds[-1]},): "
                 "do all servers read one configuration?"
             )
-        if not np.isfinite(gradient).all():  # else some shards would apply their slices
+        if not np.isfinite(vector).all():  # else some shards would apply their slices
             raise BridgeError("the gradient is not finite")
         return [
-            gradients_message(
-                gradient[begin:end], steps, Version(0, start), want_values=True, at=self._global_t
+            gradient_message(
+                Gradient(vector[begin:end], Version(0, start), gradient.steps), at=self._global_t
             )
             for (begin, end), start in zip(pairwise(self._bounds), starts, strict=True)
         ]

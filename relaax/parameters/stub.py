@@ -14,13 +14,17 @@ from typing import Any
 import grpc
 
 from relaax.algorithm_base import (
-    BridgeBase,
+    DEFAULT,
     Evaluations,
     FloatVector,
+    Gradient,
     Lineage,
+    NewValues,
+    ParameterLink,
     Phase,
     Publication,
     PublishedInfo,
+    Update,
     Values,
     Version,
     Wanted,
@@ -29,7 +33,7 @@ from relaax.errors import BridgeError, ParameterServerAway, TokenRefused
 from relaax.net.channels import open_channel
 from relaax.net.reachability import LONGEST_PAUSE_S, Reachability, RetryPause
 from relaax.parameters import bridge_pb2, bridge_pb2_grpc
-from relaax.parameters.vectors import GRADIENTS, PUBLICATIONS, SERVICE_NAME, VALUES, WithVector
+from relaax.parameters.vectors import PUBLICATIONS, SERVICE_NAME, UPDATES, VALUES, WithVector
 from relaax.telemetry.metrics import Metrics
 
 _log = logging.getLogger(__name__)
@@ -116,7 +120,7 @@ class MetricsSender(Metrics):
                 return drained
 
 
-class Bridge(BridgeBase):
+class Bridge(ParameterLink):
     """Calls a parameter server at ``host:port``; made after the fork, since gRPC has threads.
 
     While the parameter server is away, a call for values waits for it, up to ``retry_for_s``
@@ -139,14 +143,11 @@ class Bridge(BridgeBase):
         self._channel = open_channel(parameter_server_url)
         self._reachability = Reachability(parameter_server_url, patience_s)
         self._stub = bridge_pb2_grpc.ParameterServerStub(self._channel)
-        self._apply_gradients = self._channel.unary_unary(
-            f"/{SERVICE_NAME}/ApplyGradients", GRADIENTS.encode, VALUES.decode
+        self._push = self._channel.unary_unary(
+            f"/{SERVICE_NAME}/Push", UPDATES.encode, VALUES.decode
         )
-        self._get_values = self._channel.unary_unary(
-            f"/{SERVICE_NAME}/GetValues", bridge_pb2.Known.SerializeToString, VALUES.decode
-        )
-        self._publish = self._channel.unary_unary(
-            f"/{SERVICE_NAME}/Publish", PUBLICATIONS.encode, bridge_pb2.Published.FromString
+        self._pull = self._channel.unary_unary(
+            f"/{SERVICE_NAME}/Pull", bridge_pb2.Known.SerializeToString, VALUES.decode
         )
         self._fetch = self._channel.unary_unary(
             f"/{SERVICE_NAME}/Fetch", bridge_pb2.Query.SerializeToString, PUBLICATIONS.decode
@@ -170,7 +171,7 @@ class Bridge(BridgeBase):
         """Wait no longer than ``seconds`` for a parameter server that is away."""
         self._retry_for_s = seconds
 
-    def increment_global_t(self, steps: int = 1) -> int:
+    def add(self, steps: int) -> int:
         """Add environment steps to the global step and return it.
 
         They are counted once, also where an answer is lost and the call is repeated: by this, or by
@@ -183,31 +184,46 @@ class Bridge(BridgeBase):
             self._counted = total
             return reply.global_t
 
+    def pull(self, known: Version | None = None, policy: str = DEFAULT) -> Values:
+        """Return the values, without their vector when ``known`` is current."""
+        return self._whole(self.await_values(known, policy))
+
+    def push(self, update: Update, policy: str = DEFAULT) -> Values:
+        """Apply a gradient, count its steps and return newer values, or replace the values.
+
+        A gradient is dropped with a warning when the parameter server is away. ParameterServerAway
+        for values, if it does not take them within some seconds: later ones are newer, so that a
+        learner need not wait. A call that is refused at once takes some seconds all the same: a
+        learner that pushes after each step would make thousands.
+        """
+        if isinstance(update, NewValues):
+            return self._replace(update, policy)
+        reply = self._try_to_apply(gradient_message(update, policy=policy), update.computed_with)
+        return self.pull(update.computed_with, policy) if reply is None else self._whole(reply)
+
     def apply_gradients(self, gradients: FloatVector, computed_with: Version | None = None) -> None:
-        """Send one gradient; drop it with a warning when the parameter server is away."""
-        message = gradients_message(gradients, 0, computed_with, want_values=False)
+        """Send one gradient, without values in the answer; see ``push``."""
+        message = gradient_message(Gradient(gradients, computed_with), want_values=False)
         self._try_to_apply(message, computed_with)
 
-    def get_values(self, known: Version | None = None) -> Values:
-        """Return the values, without their vector when ``known`` is current."""
-        return self._whole(self.await_values(known))
-
-    def await_values(self, known: Version | None = None) -> WithVector[bridge_pb2.Values]:
+    def await_values(
+        self, known: Version | None = None, policy: str = DEFAULT
+    ) -> WithVector[bridge_pb2.Values]:
         """Return the answer with the values, or with the slice of a shard, once it is there."""
         reply: WithVector[bridge_pb2.Values] = self._with_retries(
-            self._get_values, known_message(known)
+            self._pull, known_message(known, policy)
         )
         return reply
 
     def begin(
-        self, message: WithVector[bridge_pb2.Gradients] | bridge_pb2.Known, is_last: bool = False
+        self, message: WithVector[bridge_pb2.Update] | bridge_pb2.Known, is_last: bool = False
     ) -> Callable[[], WithVector[bridge_pb2.Values]]:
         """Begin a call with a gradient, or for values; return a function that waits for its answer.
 
         It raises what gRPC does. The last of several calls at once takes less as a plain one, which
         that function makes.
         """
-        call = self._apply_gradients if isinstance(message, WithVector) else self._get_values
+        call = self._push if isinstance(message, WithVector) else self._pull
         if is_last:
             return partial(call, message, timeout=self._call_timeout_s)
         result: Callable[[], WithVector[bridge_pb2.Values]]
@@ -229,49 +245,6 @@ class Bridge(BridgeBase):
                 "first one first, in --parameter-server"
             )
         return _values_of(reply)
-
-    def synchronize(
-        self, gradients: FloatVector, steps: int, computed_with: Version | None = None
-    ) -> Values:
-        """Apply gradients, count their steps and return newer values, in one call."""
-        message = gradients_message(gradients, steps, computed_with, want_values=True)
-        reply = self._try_to_apply(message, computed_with)
-        return self.get_values(computed_with) if reply is None else self._whole(reply)
-
-    def publish_values(
-        self, vector: FloatVector, iteration: int, message: str = "", lineage: Lineage | None = None
-    ) -> PublishedInfo:
-        """Serve ``vector`` [size] at the parameter server.
-
-        ParameterServerAway if it does not answer within some seconds: what is published later is
-        newer, so that a learner need not wait. A call that is refused at once takes some seconds
-        all the same: a learner that publishes after each step would make thousands.
-        """
-        info = bridge_pb2.Published(iteration=iteration, message=message)
-        shown = lineage or Lineage()
-        publication = WithVector(
-            bridge_pb2.Publication(
-                info=info,
-                lineage=bridge_pb2.Lineage(
-                    training=shown.training,
-                    holds=shown.holds,
-                    resumes=shown.resumes,
-                    afresh=shown.is_afresh,
-                ),
-            ),
-            vector,
-        )
-        try:
-            return _info_of(
-                self._publish(publication, timeout=PUBLISH_TIMEOUT_S, wait_for_ready=True)
-            )
-        except grpc.RpcError as error:
-            if error.code() is grpc.StatusCode.UNAVAILABLE:  # it may say so at once
-                self._closed.wait(LONGEST_PAUSE_S)
-            self.require_away(error)
-            raise ParameterServerAway(
-                f"parameter server {self.url} did not take what was published ({error.details()})"
-            ) from error
 
     def fetch(self, wanted: Wanted, known_hash: str = "") -> Publication:
         """Return what was published last, as far as it is wanted."""
@@ -338,14 +311,26 @@ class Bridge(BridgeBase):
                 lost,
             )
 
+    def _replace(self, new: NewValues, policy: str) -> Values:
+        try:
+            reply = self._push(
+                new_values_message(new, policy), timeout=PUBLISH_TIMEOUT_S, wait_for_ready=True
+            )
+        except grpc.RpcError as error:
+            if error.code() is grpc.StatusCode.UNAVAILABLE:  # it may say so at once
+                self._closed.wait(LONGEST_PAUSE_S)
+            self.require_away(error)
+            raise ParameterServerAway(
+                f"parameter server {self.url} did not take what was published ({error.details()})"
+            ) from error
+        return _values_of(reply)
+
     def _try_to_apply(
-        self, message: WithVector[bridge_pb2.Gradients], computed_with: Version | None
+        self, message: WithVector[bridge_pb2.Update], computed_with: Version | None
     ) -> WithVector[bridge_pb2.Values] | None:
         sys.audit("relaax.bridge.call")
         try:
-            reply: WithVector[bridge_pb2.Values] = self._apply_gradients(
-                message, timeout=self._call_timeout_s
-            )
+            reply: WithVector[bridge_pb2.Values] = self._push(message, timeout=self._call_timeout_s)
         except grpc.RpcError as error:
             self.require_away(error)
             _log.warning(
@@ -405,28 +390,42 @@ def refusal_of(error: grpc.RpcError, url: str) -> BridgeError:
     return kind(f"parameter server {url}: {error.details()}")
 
 
-def known_message(known: Version | None) -> bridge_pb2.Known:
+def known_message(known: Version | None, policy: str = DEFAULT) -> bridge_pb2.Known:
     """Return the message that asks for values unless they are ``known``."""
-    if known is None:
-        return bridge_pb2.Known()
-    return bridge_pb2.Known(incarnation=known.incarnation, version=known.number)
+    version = known or Version(0)
+    return bridge_pb2.Known(
+        incarnation=version.incarnation, version=version.number, policy=_named(policy)
+    )
 
 
-def gradients_message(
-    gradients: FloatVector,
-    steps: int,
-    computed_with: Version | None,
-    want_values: bool,
-    at: int | None = None,
-) -> WithVector[bridge_pb2.Gradients]:
+def gradient_message(
+    gradient: Gradient, at: int | None = None, want_values: bool = True, policy: str = DEFAULT
+) -> WithVector[bridge_pb2.Update]:
     """Return the message that brings a gradient; a slice of one is applied as at step ``at``."""
-    fields = bridge_pb2.Gradients(
-        computed_with=None if computed_with is None else known_message(computed_with),
-        steps=steps,
+    version = gradient.computed_with
+    fields = bridge_pb2.Update(
+        computed_with=None if version is None else known_message(version),
+        steps=gradient.steps,
         want_values=want_values,
         at=at,
+        policy=_named(policy),
     )
-    return WithVector(fields, gradients)
+    return WithVector(fields, gradient.vector)
+
+
+def new_values_message(new: NewValues, policy: str = DEFAULT) -> WithVector[bridge_pb2.Update]:
+    """Return the message that brings values which replace others."""
+    shown = new.lineage or Lineage()
+    lineage = bridge_pb2.Lineage(
+        training=shown.training, holds=shown.holds, resumes=shown.resumes, afresh=shown.is_afresh
+    )
+    said = bridge_pb2.NewValues(iteration=new.iteration, message=new.message, lineage=lineage)
+    return WithVector(bridge_pb2.Update(new_values=said, policy=_named(policy)), new.vector)
+
+
+def _named(policy: str) -> str:
+    """Return a policy's name in a message, where the default has none."""
+    return "" if policy == DEFAULT else policy
 
 
 def _info_of(message: bridge_pb2.Published) -> PublishedInfo:

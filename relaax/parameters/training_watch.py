@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable
 from typing import TypeVar
 
-from relaax.algorithm_base import BridgeBase, Phase
+from relaax.algorithm_base import ParameterLink, Phase
 from relaax.errors import Abandoned, BridgeError
 from relaax.processes.stop_signal import Stop
 from relaax.telemetry.throttled_log import RepeatedWarning
@@ -65,7 +65,7 @@ class TrainingWatch:
 
     def __init__(
         self,
-        bridge: BridgeBase,
+        bridge: ParameterLink,
         steps: Callable[[], int],
         on_score: Callable[[int, float], object] | None = None,
         on_begin: Callable[[int], object] | None = None,

@@ -48,6 +48,6 @@ class VectorCodec(Generic[Fields]):
         return WithVector(message.fields, np.frombuffer(vector, "<f4"))
 
 
-GRADIENTS = VectorCodec(bridge_pb2.Gradients)
+UPDATES = VectorCodec(bridge_pb2.Update)
 VALUES = VectorCodec(bridge_pb2.Values)
 PUBLICATIONS = VectorCodec(bridge_pb2.Publication)

@@ -54,7 +54,7 @@ def test_what_unpacks_to_hundreds_of_megabytes_is_not_unpacked(training: Trainin
     with grpc.insecure_channel(
         training.parameter_server_url, [("grpc.max_send_message_length", -1)]
     ) as channel:
-        call = channel.unary_unary("/relaax.ParameterServer/ApplyGradients")
+        call = channel.unary_unary("/relaax.ParameterServer/Push")
         for _ in range(3):
             with pytest.raises(grpc.RpcError) as refused:
                 call(bytes(200 * 1024 * 1024), compression=grpc.Compression.Gzip, timeout=60)

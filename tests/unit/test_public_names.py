@@ -7,12 +7,12 @@ import pytest
 PUBLIC = {
     "relaax.algorithm_base": """
         AgentBase BatchAgentBase BridgeBase BridgeControlBase Builder Checkpoint CheckpointMismatch
-        ConfigBase EnvironmentInfo EvaluatedPolicy Evaluation Evaluations EvaluatorBase
-        ExperienceSink FloatVector Gradient GradientSink Input InvalidState Learner LearnerBase
-        Lineage Metrics MetricsSink NullMetrics NullSaver ParameterServerBase Phase Publication
-        PublishedInfo Publisher RefusesCalls RunningParameterServer Saver Section Shard Slice
-        Step StepCounter Transitions Values VariableFeed VariableSink VariableSource
-        Version Wanted require_same_fingerprint
+        ConfigBase DEFAULT EnvironmentInfo EvaluatedPolicy Evaluation Evaluations EvaluatorBase
+        ExperienceSink FloatVector Gradient Input InvalidState Learner LearnerBase Lineage Metrics
+        MetricsSink NewValues NullMetrics NullSaver ParameterLink ParameterServerBase Parameters
+        Phase Publication PublishedInfo RefusesCalls RunningParameterServer Saver Section Shard
+        Slice Step StepCounter Transitions Update ValueFeed ValueSink ValueSource Values Version
+        Wanted require_same_fingerprint
     """,
     "relaax.assembly": """
         Assembly ExperienceParts OffPolicyBuilder OnPolicyBuilder ParameterParts PartsBuilder

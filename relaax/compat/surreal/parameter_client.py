@@ -20,7 +20,7 @@ class Fetches(Protocol):
     """What answers requests for published parameters, such as a bridge."""
 
     def fetch(self, wanted: Wanted, known_hash: str = "") -> Publication:
-        """See ``BridgeBase``."""
+        """See ``ParameterLink``."""
 
 
 class ParameterClient:

@@ -11,18 +11,17 @@ every checkpoint, and all workers filter alike.
 
 from relaax.learning.filters.filtering_model import FilteringModel, scaled_states
 from relaax.learning.filters.filters import (
-    FilteredBridge,
+    FilteredParameters,
     Filters,
     FilterSettings,
     MergingOptimizer,
-    ParameterSource,
     widths_of,
 )
 from relaax.learning.filters.statistics import initial_statistics
 from relaax.learning.filters.z_filter import Scale, ZFilter
 
 __all__ = [
-    "FilterSettings", "FilteredBridge", "FilteringModel", "Filters", "MergingOptimizer",
-    "ParameterSource", "Scale", "ZFilter", "initial_statistics", "scaled_states",
+    "FilterSettings", "FilteredParameters", "FilteringModel", "Filters", "MergingOptimizer",
+    "Scale", "ZFilter", "initial_statistics", "scaled_states",
     "widths_of"
 ]  # fmt: skip

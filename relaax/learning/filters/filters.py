@@ -3,18 +3,21 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from math import prod
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
 from relaax.algorithm_base import (
+    DEFAULT,
     FloatVector,
-    GradientSink,
+    Gradient,
+    Parameters,
     Section,
+    Update,
+    ValueFeed,
     Values,
-    VariableFeed,
-    VariableSink,
-    VariableSource,
+    ValueSink,
+    ValueSource,
     Version,
 )
 from relaax.learning.filters.statistics import initial_statistics, length_of, merge
@@ -83,24 +86,20 @@ def _merge_all(lengths: Iterable[int], vector: FloatVector, added: FloatVector) 
         begin += length
 
 
-class ParameterSource(VariableSource, GradientSink, Protocol):
-    """Where values come from and gradients go to."""
-
-
 class FilteredSource:
-    """A ``VariableSource`` for the network's own part of a longer vector.
+    """A ``ValueSource`` for the network's own part of a longer vector.
 
     The tail of each vector is the statistics of ``filters``, in their order, which are put to use.
     """
 
-    def __init__(self, source: VariableSource, filters: Sequence[ZFilter]) -> None:
+    def __init__(self, source: ValueSource, filters: Sequence[ZFilter]) -> None:
         self._source = source
         self._filters = filters
         self._tail = sum(each.length for each in filters)
 
-    def get(self, known: Version | None = None) -> Values:
+    def pull(self, known: Version | None = None, policy: str = DEFAULT) -> Values:
         """Return the newest values of the network."""
-        return self.split(self._source.get(known))
+        return self.split(self._source.pull(known, policy))
 
     def split(self, values: Values) -> Values:
         """Put the statistics to use, and return the values without them."""
@@ -116,23 +115,21 @@ class FilteredSource:
 
 
 class FilteredFeed(FilteredSource):
-    """A ``FilteredSource`` of a source that is a ``VariableFeed``, and so is it."""
+    """A ``FilteredSource`` of a source that is a ``ValueFeed``, and so is it."""
 
-    def __init__(
-        self, feed: VariableFeed, source: VariableSource, filters: Sequence[ZFilter]
-    ) -> None:
+    def __init__(self, feed: ValueFeed, source: ValueSource, filters: Sequence[ZFilter]) -> None:
         super().__init__(source, filters)
         self._feed = feed
 
-    def subscribe(self, sink: VariableSink) -> None:
+    def subscribe(self, sink: ValueSink) -> None:
         """Publish new values of the network to ``sink`` from now on."""
         self._feed.subscribe(_SplittingSink(self, sink))
 
 
 class _SplittingSink:
-    """A ``VariableSink`` that hands on the network's own part."""
+    """A ``ValueSink`` that hands on the network's own part."""
 
-    def __init__(self, source: FilteredSource, sink: VariableSink) -> None:
+    def __init__(self, source: FilteredSource, sink: ValueSink) -> None:
         self._source = source
         self._sink = sink
 
@@ -141,20 +138,22 @@ class _SplittingSink:
         self._sink.publish(self._source.split(values))
 
 
-class FilteredBridge(FilteredSource):
-    """A ``FilteredSource`` that is a ``GradientSink``, too.
+class FilteredParameters(FilteredSource):
+    """``Parameters`` of the network's own part.
 
     What the filters have gathered is sent with a gradient, and is lost with it.
     """
 
-    def __init__(self, bridge: ParameterSource, filters: Sequence[ZFilter]) -> None:
-        super().__init__(bridge, filters)
-        self._bridge = bridge
+    def __init__(self, parameters: Parameters, filters: Sequence[ZFilter]) -> None:
+        super().__init__(parameters, filters)
+        self._parameters = parameters
 
-    def apply(self, gradient: FloatVector, steps: int, computed_with: Version | None) -> Values:
+    def push(self, update: Update, policy: str = DEFAULT) -> Values:
         """Apply a gradient of the network, and send what the filters have gathered with it."""
-        whole = np.concatenate([gradient, *(each.take() for each in self._filters)])
-        return self.split(self._bridge.apply(whole, steps, computed_with))
+        if not isinstance(update, Gradient):
+            raise ValueError("values are published as a whole, with the statistics of filters")
+        whole = np.concatenate([update.vector, *(each.take() for each in self._filters)])
+        return self.split(self._parameters.push(replace(update, vector=whole), policy))
 
 
 class Filters:
@@ -229,15 +228,15 @@ class Filters:
         still.use(self.scales)
         return still
 
-    def bridged(self, bridge: ParameterSource) -> ParameterSource:
-        """Return ``bridge`` as the network sees it, without the statistics behind its vector."""
-        return FilteredBridge(bridge, self._all) if self._all else bridge
+    def bridged(self, parameters: Parameters) -> Parameters:
+        """Return ``parameters`` as the network sees them, without the statistics behind them."""
+        return FilteredParameters(parameters, self._all) if self._all else parameters
 
-    def sourced(self, source: VariableSource) -> VariableSource:
+    def sourced(self, source: ValueSource) -> ValueSource:
         """Return ``source`` as the network sees it, where no gradients are sent."""
         if not self._all:
             return source
-        if isinstance(source, VariableFeed):
+        if isinstance(source, ValueFeed):
             return FilteredFeed(source, source, self._all)
         return FilteredSource(source, self._all)
 

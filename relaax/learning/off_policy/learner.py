@@ -8,12 +8,12 @@ import numpy as np
 import numpy.typing as npt
 
 from relaax.algorithm_base import (
-    BridgeBase,
     FloatVector,
     Gradient,
     Input,
     Learner,
     LearnerBase,
+    ParameterLink,
     Step,
     Values,
     Version,
@@ -70,11 +70,11 @@ class OffPolicyLearner(Learner, LearnerBase):
         #: Of all batches so far; with other learners the parameter server has them.
         self._statistics = np.concatenate([np.zeros(0, np.float32), *self._filters.initial()])
 
-    def connected(self, parameter_server: BridgeBase) -> None:
+    def connected(self, parameter_server: ParameterLink) -> None:
         """Share gradients with other learners, if it was made for that."""
         if not self.publishes:
             source = self._filters.bridged(parameter_server)
-            self._begin(source.get())
+            self._begin(source.pull())
             self._driver = Driver(self, source, parameter_server, loses=True)
 
     def prepare(self, sample: Sample) -> TransitionBatch:

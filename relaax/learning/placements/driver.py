@@ -3,14 +3,14 @@
 import logging
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from relaax.algorithm_base import Gradient, Learner, Step, StepCounter, Values
+from relaax.algorithm_base import Gradient, Learner, Parameters, Step, StepCounter, Values
 from relaax.errors import BridgeError
-from relaax.learning.filters import ParameterSource
 from relaax.learning.rollouts import ROLLOUTS, RolloutBatch
 from relaax.processes.allocator import release_unused_memory
 from relaax.telemetry.interval_metrics import IntervalMetrics
@@ -37,7 +37,7 @@ class Driver:
     def __init__(
         self,
         learner: Learner,
-        parameters: ParameterSource,
+        parameters: Parameters,
         counter: StepCounter,
         metrics: IntervalMetrics | None = None,
         loses: bool = False,
@@ -101,7 +101,7 @@ class Driver:
         None where it has changed nothing: it is lost, or the training is over.
         """
         try:
-            values = self._parameters.apply(update.vector, steps, update.computed_with)
+            values = self._parameters.push(replace(update, steps=steps))
         except BridgeError as error:
             if not self._loses:
                 raise

@@ -7,7 +7,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from relaax.algorithm_base import BridgeBase, FloatVector, Learner, LearnerBase, NullMetrics, Step
+from relaax.algorithm_base import (
+    FloatVector,
+    Learner,
+    LearnerBase,
+    NullMetrics,
+    ParameterLink,
+    Step,
+)
 from relaax.learning.filters import Filters, scaled_states
 from relaax.learning.placements.driver import Driver
 from relaax.learning.policy import CurrentPolicy
@@ -69,7 +76,7 @@ class InProcess(LearnerBase):
         if own is not None:
             self._drive(own.service)
 
-    def connected(self, parameter_server: BridgeBase) -> None:
+    def connected(self, parameter_server: ParameterLink) -> None:
         """See LearnerBase: where parameters are shared, these are taken."""
         if self._own is None:
             self._drive(parameter_server, loses=True)
@@ -121,10 +128,10 @@ class InProcess(LearnerBase):
         """The version of the newest parameters, as actors know it."""
         return self._policy.current.version.number if self._own is None else self._steps
 
-    def _drive(self, parameter_server: BridgeBase, loses: bool = False) -> None:
+    def _drive(self, parameter_server: ParameterLink, loses: bool = False) -> None:
         """Take the values of ``parameter_server``, and take updates there from now on."""
         source = self._filters.bridged(parameter_server)
-        self.learner.take(source.get())
+        self.learner.take(source.pull())
         self._driver = Driver(self.learner, source, parameter_server, loses=loses)
 
     def _filtered(self, rollouts: RolloutBatch) -> RolloutBatch:

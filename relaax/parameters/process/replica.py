@@ -9,15 +9,15 @@ from dataclasses import replace
 from functools import partial
 
 from relaax.algorithm_base import (
-    BridgeBase,
+    DEFAULT,
     Evaluations,
-    FloatVector,
-    Lineage,
+    Gradient,
     Metrics,
+    ParameterLink,
     Phase,
     Publication,
-    PublishedInfo,
     RunningParameterServer,
+    Update,
     Values,
     Version,
     Wanted,
@@ -44,7 +44,7 @@ PRIMARY_WAIT_S = 1.0
 _KNOWN_VERSIONS = 10_000
 
 
-class ReplicaService(BridgeBase):
+class ReplicaService(ParameterLink):
     """Answers requests for values, and hands all else to the primary.
 
     It has the primary's values a moment later. Its versions are its own: a primary that is started
@@ -52,7 +52,7 @@ class ReplicaService(BridgeBase):
     needs the primary is a ParameterServerAway. BridgeError if the primary is away at the start.
     """
 
-    def __init__(self, primary: BridgeBase) -> None:
+    def __init__(self, primary: ParameterLink) -> None:
         self._primary = primary
         self._lock = threading.Lock()
         self._number = 0
@@ -61,7 +61,7 @@ class ReplicaService(BridgeBase):
         self._publication = Publication(None, None, "")
         #: When the values were pulled last, by a clock that never runs backwards.
         self._pulled_at = time.monotonic()
-        self._values = primary.get()
+        self._values = primary.pull()
         self._versions[0] = self._values.version
         self._fetch()
 
@@ -69,37 +69,36 @@ class ReplicaService(BridgeBase):
         """Take what is new at the primary; BridgeError while it is away."""
         with self._lock:
             known = self._versions[self._number]
-        self._take(self._primary.get(known))
+        self._take(self._primary.pull(known))
         self._fetch()
 
-    def increment_global_t(self, steps: int = 1) -> int:
+    def add(self, steps: int) -> int:
         """Count at the primary."""
-        return self._primary.increment_global_t(steps)
+        return self._primary.add(steps)
 
-    def apply_gradients(self, gradients: FloatVector, computed_with: Version | None = None) -> None:
-        """Apply at the primary."""
-        self._primary.apply_gradients(gradients, self._version_of(computed_with))
+    def push(self, update: Update, policy: str = DEFAULT) -> Values:
+        """Push to the primary; return its values."""
+        if policy != DEFAULT:
+            return self._primary.push(update, policy)
+        if not isinstance(update, Gradient):
+            self._primary.push(update)
+            return replace(self.pull(), vector=None)
+        known = update.computed_with
+        self._take(self._primary.push(replace(update, computed_with=self._version_of(known))))
+        return self.pull(known)
 
-    def synchronize(
-        self, gradients: FloatVector, steps: int, computed_with: Version | None = None
-    ) -> Values:
-        """Apply at the primary; return its values."""
-        self._take(self._primary.synchronize(gradients, steps, self._version_of(computed_with)))
-        return self.get_values(computed_with)
+    def pull(self, known: Version | None = None, policy: str = DEFAULT) -> Values:
+        """Return the values, without their vector when ``known`` is current.
 
-    def get_values(self, known: Version | None = None) -> Values:
-        """Return the values, without their vector when ``known`` is current."""
+        Those of another policy than the default one come from the primary.
+        """
+        if policy != DEFAULT:
+            return self._primary.pull(known, policy)
         with self._lock:
             version, vector = Version(self._number), self._values.vector
             is_known = known is not None and known.number == self._number
             age_s = self._age_s(self._values.age_s)
             return Values(version, self._values.global_t, None if is_known else vector, age_s)
-
-    def publish_values(
-        self, vector: FloatVector, iteration: int, message: str = "", lineage: Lineage | None = None
-    ) -> PublishedInfo:
-        """Publish at the primary."""
-        return self._primary.publish_values(vector, iteration, message, lineage)
 
     def fetch(self, wanted: Wanted, known_hash: str = "") -> Publication:
         """Return what was published last, as far as it is wanted."""
@@ -180,7 +179,7 @@ class _OfThePrimary(Metrics):
 
 
 def follow_when_there(
-    primary: BridgeBase, stop: Stop, give_up_s: float = math.inf
+    primary: ParameterLink, stop: Stop, give_up_s: float = math.inf
 ) -> ReplicaService | None:
     """Return what answers for ``primary`` once that is there; None if ``stop`` is set before.
 

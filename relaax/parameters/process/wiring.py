@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import TypeAlias
 
-from relaax.algorithm_base import BridgeBase, ParameterServerBase, RunningParameterServer, Shard
+from relaax.algorithm_base import ParameterLink, ParameterServerBase, RunningParameterServer, Shard
 from relaax.checkpoints import BlobStore, CheckpointSaver, Restore
 from relaax.checkpoints.aws import object_key, s3_client
 from relaax.checkpoints.checkpoint_place import saver_of, store_of
@@ -120,7 +120,7 @@ def figures(parameter_server: ParameterServerBase, progress: TrainingProgress) -
 _OpenPort: TypeAlias = Callable[[str], RunningParameterServer]
 
 #: Answers the callers of a bridge.
-Listen: TypeAlias = Callable[[BridgeBase], RunningParameterServer]
+Listen: TypeAlias = Callable[[ParameterLink], RunningParameterServer]
 
 
 def training_monitor(

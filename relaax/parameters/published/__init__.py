@@ -1,6 +1,7 @@
 """A parameter server whose parameters a learner publishes.
 
 ``parameters``  the parameters, what is known of them, and the global step
+``policies``    parameters of policies beside the default one, by name
 ``lineage``     which publications continue the one before
 ``service``     what answers workers and learners
 """

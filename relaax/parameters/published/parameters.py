@@ -12,9 +12,10 @@ import numpy as np
 import numpy.typing as npt
 
 from relaax.algorithm_base import (
-    BridgeBase,
+    DEFAULT,
     FloatVector,
     Lineage,
+    ParameterLink,
     Publication,
     PublishedInfo,
     Values,
@@ -24,6 +25,7 @@ from relaax.algorithm_base import (
 from relaax.errors import NotContinued
 from relaax.parameters.parameter_store import Snapshot, frozen_copy
 from relaax.parameters.published.lineage import require_continued
+from relaax.parameters.published.policies import Policies
 
 _log = logging.getLogger(__name__)
 
@@ -44,21 +46,26 @@ _NAME_BYTES = 64
 
 
 class PublishedSource:
-    """A ``VariableSource`` whose versions are the learner's own count of its steps.
+    """A ``ValueSource`` whose versions are the learner's own count of its steps.
 
     So a learner can say how old the parameters are that an action was chosen with. Until something
     is published, there are the initial values, as version 0. The global step of values is 0.
     """
 
-    def __init__(self, bridge: BridgeBase) -> None:
-        self._bridge = bridge
+    def __init__(self, link: ParameterLink) -> None:
+        self._link = link
         self._hash = ""
 
-    def get(self, known: Version | None = None) -> Values:
-        """Return the newest values; without their vector if they were returned last."""
-        found = self._bridge.fetch(Wanted.BOTH, "" if known is None else self._hash)
+    def pull(self, known: Version | None = None, policy: str = DEFAULT) -> Values:
+        """Return the newest values; without their vector if they were returned last.
+
+        Those of another policy than the default one have its own versions.
+        """
+        if policy != DEFAULT:
+            return self._link.pull(known, policy)
+        found = self._link.fetch(Wanted.BOTH, "" if known is None else self._hash)
         if found.info is None:
-            values = self._bridge.get_values()
+            values = self._link.pull()
             return Values(Version(0), 0, values.vector)
         self._hash = found.hash
         return Values(Version(found.info.iteration), 0, found.vector, found.info.age_s)
@@ -95,6 +102,8 @@ class PublishedParameters:
         self._global_t = 0
         self._is_frozen = False
         self._last_step = float("inf")
+        #: The policies beside this one.
+        self.others = Policies(initial)
         self._lock = threading.Lock()
 
     @property
@@ -168,6 +177,14 @@ class PublishedParameters:
             self._published_at = self._stopwatch()
         return info
 
+    def publish_other(self, name: str, vector: FloatVector, iteration: int) -> None:
+        """Replace the parameters of another policy; see ``Policies.replace``."""
+        with self._lock:
+            if self._is_frozen:
+                return
+            self.others.replace(name, vector, iteration)
+            self._publications += 1
+
     def age_s(self) -> float | None:
         """Return how many seconds ago something was published; None before, and after a restart."""
         at = self._published_at
@@ -179,7 +196,7 @@ class PublishedParameters:
             return self._vector, self._version, self._global_t
 
     def fetch(self, wanted: Wanted, known_hash: str) -> Publication:
-        """Return what was published last, as far as it is wanted; see ``BridgeBase.fetch``."""
+        """Return what was published last, as far as it is wanted; see ``ParameterLink``."""
         with self._lock:
             info, vector = self._info, self._vector
         if info is None:
@@ -211,6 +228,7 @@ class PublishedParameters:
                     _MESSAGE: _padded(info.message, MESSAGE_BYTES),
                     TRAINING: _padded(self._lineage.training, _NAME_BYTES),
                     RESUMES: np.array([self._lineage.resumes]),
+                    **self.others.tensors(),
                 },
                 global_t=self._global_t,
                 version=self._version,
@@ -224,6 +242,7 @@ class PublishedParameters:
             self._vector = frozen_copy(snapshot.parameters)
             self._global_t = snapshot.global_t
             self._version = snapshot.version
+            self.others.restore(slots)
             if iteration >= 0:
                 self._info = PublishedInfo(
                     float(slots[_TIME][0]),

@@ -3,17 +3,19 @@
 import threading
 from collections import deque
 from collections.abc import Mapping
+from dataclasses import replace
 
 from relaax.algorithm_base import (
-    BridgeBase,
+    DEFAULT,
     Evaluations,
     FloatVector,
-    Lineage,
     Metrics,
+    NewValues,
+    ParameterLink,
     ParameterServerBase,
     Publication,
-    PublishedInfo,
     Saver,
+    Update,
     Values,
     Version,
     Wanted,
@@ -108,33 +110,46 @@ class EvaluationLog(Metrics):
             return Evaluations(self._count, scores)
 
 
-class PublishedService(BridgeBase):
-    """The bridge's end at the parameter server; called by many threads at once."""
+class PublishedService(ParameterLink):
+    """The parameter server's end, where values are replaced; many threads call it at once."""
 
     def __init__(self, parameters: PublishedParameters, metrics: Metrics) -> None:
         self._parameters = parameters
         self._metrics = EvaluationLog(metrics, parameters)
 
-    def increment_global_t(self, steps: int = 1) -> int:
+    def add(self, steps: int) -> int:
         """Add environment steps to the global step and return it."""
         return self._parameters.increment_global_t(steps)
 
-    def apply_gradients(self, gradients: FloatVector, computed_with: Version | None = None) -> None:
-        """Raise ValueError: parameters are published."""
-        raise ValueError("the values of this algorithm are published, and not moved by gradients")
+    def pull(self, known: Version | None = None, policy: str = DEFAULT) -> Values:
+        """Return the parameters of a policy, without their vector when ``known`` is current.
 
-    def get_values(self, known: Version | None = None) -> Values:
-        """Return the parameters, without their vector when ``known`` is current."""
-        vector, version, global_t = self._parameters.read()
+        Until the first ones are pushed under another name than the default one, they are those that
+        the training has begun with, as version 0.
+        """
+        age_s = None
+        if policy == DEFAULT:
+            vector, version, global_t = self._parameters.read()
+            age_s = self._parameters.age_s()
+        else:
+            vector, version = self._parameters.others.read(policy)
+            global_t = self._parameters.global_t
         is_current = known is not None and known.number == version
-        age_s = self._parameters.age_s()
         return Values(Version(version), global_t, None if is_current else vector, age_s)
 
-    def publish_values(
-        self, vector: FloatVector, iteration: int, message: str = "", lineage: Lineage | None = None
-    ) -> PublishedInfo:
-        """Replace the parameters."""
-        return self._parameters.publish(vector, iteration, message, lineage)
+    def push(self, update: Update, policy: str = DEFAULT) -> Values:
+        """Replace the parameters of a policy; ValueError for a gradient."""
+        if not isinstance(update, NewValues):
+            raise ValueError(
+                "the values of this algorithm are published, and not moved by gradients"
+            )
+        if policy == DEFAULT:
+            self._parameters.publish(
+                update.vector, update.iteration, update.message, update.lineage
+            )
+        else:
+            self._parameters.publish_other(policy, update.vector, update.iteration)
+        return replace(self.pull(None, policy), vector=None)
 
     def fetch(self, wanted: Wanted, known_hash: str = "") -> Publication:
         """Return what was published last, as far as it is wanted."""

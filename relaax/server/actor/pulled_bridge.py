@@ -4,39 +4,41 @@ import time
 from dataclasses import replace
 
 from relaax.algorithm_base import (
-    BridgeBase,
+    DEFAULT,
     FloatVector,
     Metrics,
+    ParameterLink,
     Phase,
     Publication,
     PublishedInfo,
+    Update,
     Values,
-    VariableSink,
+    ValueSink,
     Version,
     Wanted,
 )
 from relaax.parameters.published.parameters import hash_of
 
 
-class PulledBridge(BridgeBase):
+class PulledBridge(ParameterLink):
     """Hands on all calls, but for values: these change by ``use``, and not otherwise.
 
     The global step that comes with them changes by ``note_global_t``, too: exploration goes by it,
     also while nothing is published.
 
-    A ``VariableFeed``: an agent that would ask for newer values by itself is given them instead.
+    A ``ValueFeed``: an agent that would ask for newer values by itself is given them instead.
     """
 
-    def __init__(self, bridge: BridgeBase) -> None:
+    def __init__(self, bridge: ParameterLink) -> None:
         self._bridge = bridge
-        self._values = bridge.get_values()
+        self._values = bridge.pull()
         #: What is known of the values, as they were published; None before.
         self._info: PublishedInfo | None = None
-        self._sinks: list[VariableSink] = []
+        self._sinks: list[ValueSink] = []
         #: What the pull rule asks for newer values.
         self.remote = PulledValues(bridge, self._values)
 
-    def subscribe(self, sink: VariableSink) -> None:
+    def subscribe(self, sink: ValueSink) -> None:
         """Give ``sink`` whatever replaces the values."""
         self._sinks.append(sink)
 
@@ -64,31 +66,31 @@ class PulledBridge(BridgeBase):
         for sink in self._sinks:
             sink.publish(replace(self._values, vector=None))
 
-    def get_values(self, known: Version | None = None) -> Values:
-        """Return the values in use."""
-        return self._values
+    def pull(self, known: Version | None = None, policy: str = DEFAULT) -> Values:
+        """Return the values in use; those of other policies as they are pulled."""
+        return self._values if policy == DEFAULT else self._bridge.pull(known, policy)
 
-    def increment_global_t(self, steps: int = 1) -> int:
-        """See BridgeBase."""
-        return self._bridge.increment_global_t(steps)
+    def push(self, update: Update, policy: str = DEFAULT) -> Values:
+        """See ParameterLink."""
+        return self._bridge.push(update, policy)
 
-    def apply_gradients(self, gradients: FloatVector, computed_with: Version | None = None) -> None:
-        """See BridgeBase."""
-        self._bridge.apply_gradients(gradients, computed_with)
+    def add(self, steps: int) -> int:
+        """See ParameterLink."""
+        return self._bridge.add(steps)
 
     def metrics(self) -> Metrics:
-        """See BridgeBase."""
+        """See ParameterLink."""
         return self._bridge.metrics()
 
     def phase(self) -> Phase:
-        """See BridgeBase."""
+        """See ParameterLink."""
         return self._bridge.phase()
 
 
 class PulledValues:
     """Fetches what was published last, and keeps its version, and the global step at each fetch."""
 
-    def __init__(self, bridge: BridgeBase, values: Values) -> None:
+    def __init__(self, bridge: ParameterLink, values: Values) -> None:
         self._bridge = bridge
         #: What was fetched last.
         self.values = values
@@ -108,13 +110,13 @@ class PulledValues:
         if info is None:
             return self._moved()
         if info.hash == known_hash:
-            self.global_t = self._bridge.increment_global_t(0)
+            self.global_t = self._bridge.add(0)
             return Publication(None, info, info.hash)
         return self._published(info)
 
     def _moved(self) -> Publication:
         """Return values that gradients have moved, unless they are those of the fetch before."""
-        values = self._bridge.get_values(self.values.version)
+        values = self._bridge.pull(self.values.version)
         self.global_t = values.global_t
         if values.vector is None:
             return Publication(None, None, "")
@@ -122,7 +124,7 @@ class PulledValues:
 
     def _published(self, info: PublishedInfo) -> Publication:
         """Return values that were published, and what is known of these."""
-        values = self._bridge.get_values()
+        values = self._bridge.pull()
         self.global_t, vector = values.global_t, values.vector
         if vector is None or hash_of(vector) != info.hash:
             # Others were published between the two calls: they are fetched as one with their info.

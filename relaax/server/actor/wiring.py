@@ -6,7 +6,14 @@ from contextlib import ExitStack, closing
 from functools import partial
 from typing import Any
 
-from relaax.algorithm_base import BridgeBase, ConfigBase, Evaluation, ExperienceSink, Metrics, Phase
+from relaax.algorithm_base import (
+    ConfigBase,
+    Evaluation,
+    ExperienceSink,
+    Metrics,
+    ParameterLink,
+    Phase,
+)
 from relaax.client.seeds import seeds_of_this_program
 from relaax.compat.surreal.actor import Actor
 from relaax.compat.surreal.parameter_client import ParameterClient
@@ -119,7 +126,7 @@ class ActorParts:
         self.doubts = doubts_of(index)
         self.rule = PullRule(options.fetch_parameter_mode, options.fetch_parameter_interval)
         self.seed = _seed(options, index, restarts)
-        bridge: BridgeBase = algorithm.BridgeControl().parameter_server_stub(
+        bridge: ParameterLink = algorithm.BridgeControl().parameter_server_stub(
             str(options.parameter_server)
         )
         self.bridge = resources.enter_context(closing(bridge))

@@ -7,7 +7,14 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from relaax.algorithm_base import BridgeBase, Checkpoint, ConfigBase, LearnerBase, NullSaver, Saver
+from relaax.algorithm_base import (
+    Checkpoint,
+    ConfigBase,
+    LearnerBase,
+    NullSaver,
+    ParameterLink,
+    Saver,
+)
 from relaax.algorithm_base.checkpoint import (
     Fingerprint,
     completed,
@@ -117,7 +124,7 @@ def random_numbers(section: AlgorithmSection) -> np.random.Generator:
 def make_loop(
     restored: RestoredLearner,
     source: SampleSource,
-    bridge: BridgeBase,
+    bridge: ParameterLink,
     options: LearnerOptions,
     save: Callable[[int], None],
     tend: Callable[[], object] = lambda: None,

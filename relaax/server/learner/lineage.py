@@ -7,7 +7,7 @@ import secrets
 from dataclasses import dataclass
 from typing import Any
 
-from relaax.algorithm_base import BridgeBase, LearnerBase, Lineage
+from relaax.algorithm_base import LearnerBase, Lineage, ParameterLink
 from relaax.checkpoints import BlobStore
 from relaax.checkpoints.manifest import steps_of_manifests
 from relaax.errors import ConfigurationError, DamagedCheckpoint
@@ -68,7 +68,7 @@ def lineage_in(store: BlobStore | None, restored: int, is_afresh: bool) -> Learn
 
 
 def connect_restored(
-    learner: LearnerBase, bridge: BridgeBase, iteration: int, is_afresh: bool
+    learner: LearnerBase, bridge: ParameterLink, iteration: int, is_afresh: bool
 ) -> None:
     """Connect a learner that has taken so many steps; ConfigurationError where they are not known.
 
@@ -76,7 +76,7 @@ def connect_restored(
     parameter server: its own would be lost where that has lost its checkpoints.
     """
     if not learner.publishes:
-        _require_trained(bridge.get().version.number, iteration, is_afresh)
+        _require_trained(bridge.pull().version.number, iteration, is_afresh)
     learner.connected(bridge)
 
 

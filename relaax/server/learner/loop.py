@@ -12,7 +12,7 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from relaax.algorithm_base import LearnerBase, Lineage, Publisher
+from relaax.algorithm_base import LearnerBase, Lineage, NewValues, Parameters
 from relaax.errors import LearningDiverged, ParameterServerAway, TokenRefused
 from relaax.processes.stop_signal import Stop
 from relaax.replay.replay import NotReady
@@ -124,7 +124,7 @@ class LearnerLoop:
         self,
         learner: LearnerBase,
         source: SampleSource,
-        publisher: Publisher,
+        publisher: Parameters,
         publish_clock: PublishClock,
         metrics: IntervalMetrics,
         save: Callable[[int], None],
@@ -302,7 +302,7 @@ class LearnerLoop:
         require_finite(vector, self.iteration)
         try:
             shown = self._lineage(self.iteration)
-            self._publisher.publish_values(vector, self.iteration, "", shown)
+            self._publisher.push(NewValues(vector, self.iteration, lineage=shown))
             self._complaint.forget()
         except (ParameterServerAway, TokenRefused) as error:  # what is published next is newer
             self._complaint.say(str(error))

@@ -11,7 +11,7 @@ from typing import NoReturn
 
 import numpy as np
 
-from relaax.algorithm_base import BridgeBase, LearnerBase
+from relaax.algorithm_base import LearnerBase, ParameterLink
 from relaax.checkpoints import CheckpointSaver
 from relaax.checkpoints.checkpoint_list import print_checkpoints
 from relaax.checkpoints.checkpoint_place import wait_for_store
@@ -258,7 +258,7 @@ def _require_effect(options: LearnerOptions, learner: LearnerBase) -> None:
 
 def _connect(
     learner: LearnerBase,
-    bridge: BridgeBase,
+    bridge: ParameterLink,
     connect: Callable[[], None],
     stop: Stop,
     give_up_s: float,

@@ -12,7 +12,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from relaax.algorithm_base import BridgeBase, ConfigBase
+from relaax.algorithm_base import ConfigBase, ParameterLink
 from relaax.client.transport import connecting_by
 from relaax.configuration.algorithm_loader import Algorithm, load_algorithm, make_config
 from relaax.configuration.commands import LEARNER, PARAMETER_SERVER, RLX_SERVER
@@ -50,7 +50,7 @@ class SerialLearner:
     """
 
     def __init__(
-        self, loop: LearnerLoop, replay: Replay, bridge: BridgeBase, has_ratio: bool
+        self, loop: LearnerLoop, replay: Replay, bridge: ParameterLink, has_ratio: bool
     ) -> None:
         self._loop = loop
         self._replay = replay
@@ -186,7 +186,7 @@ def _wired(
         _log.warning("the algorithm's own bridge is not used: all is in one process")
     bridges: list[MemoryBridge] = []
 
-    def listen(service: BridgeBase) -> MemoryBridge:
+    def listen(service: ParameterLink) -> MemoryBridge:
         bridges.append(MemoryBridge(service))
         return bridges[0]
 

@@ -2,73 +2,58 @@
 
 from dataclasses import replace
 
-import numpy as np
-
 from relaax.algorithm_base import (
-    BridgeBase,
+    DEFAULT,
     Evaluations,
-    FloatVector,
-    Lineage,
     Metrics,
+    ParameterLink,
     Phase,
     Publication,
-    PublishedInfo,
+    Update,
     Values,
     Version,
     Wanted,
 )
 
 
-class MemoryBridge(BridgeBase):
+class MemoryBridge(ParameterLink):
     """The worker's end for ``service``, which ``ParameterServerBase.bridge()`` returned.
 
     Vectors are copied on the way, as they are by gRPC: neither side sees what the other one does to
     its own. It is a ``RunningParameterServer``, too, which listens to this process alone.
     """
 
-    def __init__(self, service: BridgeBase) -> None:
+    def __init__(self, service: ParameterLink) -> None:
         self._service = service
         self._phase = Phase.TRAINING
 
-    def increment_global_t(self, steps: int = 1) -> int:
-        """See BridgeBase."""
+    def add(self, steps: int) -> int:
+        """See ParameterLink."""
         return self._service.add(steps)
 
-    def apply_gradients(self, gradients: FloatVector, computed_with: Version | None = None) -> None:
-        """See BridgeBase."""
-        self._service.apply(gradients.copy(), 0, computed_with)
+    def pull(self, known: Version | None = None, policy: str = DEFAULT) -> Values:
+        """See ParameterLink."""
+        return _copied(self._service.pull(known, policy))
 
-    def get_values(self, known: Version | None = None) -> Values:
-        """See BridgeBase."""
-        return _copied(self._service.get(known))
-
-    def synchronize(
-        self, gradients: FloatVector, steps: int, computed_with: Version | None = None
-    ) -> Values:
-        """See BridgeBase."""
-        return _copied(self._service.apply(gradients.copy(), steps, computed_with))
-
-    def publish_values(
-        self, vector: FloatVector, iteration: int, message: str = "", lineage: Lineage | None = None
-    ) -> PublishedInfo:
-        """See BridgeBase."""
-        copied = np.array(vector, np.float32)
-        return self._service.publish_values(copied, iteration, message, lineage)
+    def push(self, update: Update, policy: str = DEFAULT) -> Values:
+        """See ParameterLink."""
+        copied = replace(update, vector=update.vector.copy())
+        return _copied(self._service.push(copied, policy))
 
     def fetch(self, wanted: Wanted, known_hash: str = "") -> Publication:
-        """See BridgeBase."""
+        """See ParameterLink."""
         return self._service.fetch(wanted, known_hash)
 
     def evaluations(self, after: int = 0) -> Evaluations:
-        """See BridgeBase."""
+        """See ParameterLink."""
         return self._service.evaluations(after)
 
     def metrics(self) -> Metrics:
-        """See BridgeBase."""
+        """See ParameterLink."""
         return self._service.metrics()
 
     def phase(self) -> Phase:
-        """See BridgeBase."""
+        """See ParameterLink."""
         return self._phase
 
     def set_phase(self, phase: Phase) -> None:

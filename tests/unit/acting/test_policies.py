@@ -21,10 +21,9 @@ from processes import wait_for
 from relaax.acting.actor import Actor
 from relaax.acting.policies import NamedPolicies, PolicySource
 from relaax.acting.preprocessor import Preprocessor
-from relaax.algorithm_base import EnvironmentInfo, EvaluatedPolicy
+from relaax.algorithm_base import DEFAULT, EnvironmentInfo, EvaluatedPolicy
 from relaax.learning.distributions import Categorical
 from relaax.learning.exploration import NoNoise
-from relaax.learning.policy import DEFAULT_POLICY
 from relaax.learning.rollouts import LOG_PROBABILITY, Columns, RolloutStore
 from relaax.learning.rollouts.labels import (
     AGENT,
@@ -58,7 +57,7 @@ class Parameters:
     def __init__(self):
         self.asked, self.version = [], 3
 
-    def pull(self, known=None, policy=DEFAULT_POLICY):
+    def pull(self, known=None, policy=DEFAULT):
         self.asked.append(policy)
         values = small_values(self.version, SEEDS[policy])
         return replace(values, vector=None) if known == values.version else values
@@ -165,7 +164,7 @@ def test_a_policy_that_no_slot_has_any_more_is_asked_for_no_longer(population):
 
 
 def test_the_default_policy_is_the_actors_own(population):
-    with closing(Population(lambda seat: DEFAULT_POLICY)) as alone:
+    with closing(Population(lambda seat: DEFAULT)) as alone:
         alone.step(alone.open(2), START)
         assert alone.parameters.asked == []
 

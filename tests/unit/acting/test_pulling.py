@@ -16,7 +16,7 @@ class Source:
         self.is_away = False
         self.was_asked = threading.Semaphore(0)
 
-    def get(self, known=None):
+    def pull(self, known=None, policy="default"):
         self.asked.append(known)
         self.was_asked.release()
         if self.is_away:

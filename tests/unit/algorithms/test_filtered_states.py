@@ -9,7 +9,7 @@ from learning_parts import Driven, Kept
 from processes import REPOSITORY
 from transition_batches import batch_of
 
-from relaax.algorithm_base import Evaluation, NullMetrics, NullSaver
+from relaax.algorithm_base import Evaluation, NewValues, NullMetrics, NullSaver
 from relaax.configuration.algorithm_loader import load_algorithm
 from relaax.learning.filters.statistics import unpacked
 from relaax.observations import UNNAMED
@@ -123,7 +123,7 @@ def test_actors_and_evaluators_filter_by_what_was_published_and_store_states_as_
         seen.append(batch(name, seed).observations)
         learner.step(batch(name, seed))
     vector = learner.parameters()
-    made.bridge.publish_values(vector, 3)
+    made.bridge.push(NewValues(vector, 3))
     described = made.config.describe_policy(vector)
     states = states_of(11, 16)
     expected = scaled(states, np.concatenate(seen))
@@ -156,7 +156,7 @@ def test_statistics_of_an_evaluation_stay_those_of_its_policy():
     made = Made("td3")
     learner = made.learner()
     learner.step(batch("td3", 0))
-    made.bridge.publish_values(learner.parameters(), 1)
+    made.bridge.push(NewValues(learner.parameters(), 1))
     with closing(made.agent()) as agent, closing(agent.evaluator(Evaluation.DETERMINISTIC)) as each:
         before = acted(each, states_of(1, 8))
         for seed in range(5):

@@ -39,14 +39,14 @@ class Losing:
     def __init__(self, bridge, lost):
         self._bridge, self._left = bridge, lost
 
-    def get(self, known=None):
-        return self._bridge.get(known)
+    def pull(self, known=None, policy="default"):
+        return self._bridge.pull(known)
 
-    def apply(self, gradient, steps, computed_with):
+    def push(self, update, policy="default"):
         self._left -= 1
         if self._left == 0:
             raise BridgeError("it is lost")
-        return self._bridge.apply(gradient, steps, computed_with)
+        return self._bridge.push(update)
 
 
 def batch(name, seed):

@@ -4,8 +4,13 @@ import numpy as np
 import pytest
 from learning_parts import Recorder
 
-from relaax.algorithm_base import NullMetrics, Version
-from relaax.learning.filters import FilteredBridge, MergingOptimizer, ZFilter, initial_statistics
+from relaax.algorithm_base import Gradient, NullMetrics, Version
+from relaax.learning.filters import (
+    FilteredParameters,
+    MergingOptimizer,
+    ZFilter,
+    initial_statistics,
+)
 from relaax.learning.filters.statistics import (
     MOST_ROWS,
     initial_moments,
@@ -218,7 +223,7 @@ class Training:
         self.store = self.new_store()
         self.recorder = Recorder(ParameterService(self.store, NullMetrics()))
         self.filters = [(ZFilter(2), ZFilter(1, subtracts_mean=False)) for _ in range(workers)]
-        self.bridges = [FilteredBridge(self.recorder, filters) for filters in self.filters]
+        self.bridges = [FilteredParameters(self.recorder, filters) for filters in self.filters]
 
     @staticmethod
     def new_store():
@@ -230,16 +235,15 @@ class Training:
         states_filter, rewards_filter = self.filters[worker]
         states_filter.filtered(states)
         rewards_filter.filtered(rewards)
-        return self.bridges[worker].apply(
-            np.ones(NETWORK.size, np.float32), len(states), Version(0)
-        )
+        gradient = Gradient(np.ones(NETWORK.size, np.float32), Version(0), len(states))
+        return self.bridges[worker].push(gradient)
 
 
 def test_all_workers_filter_by_what_all_have_seen():
     training, everything, rewards = Training(2), rows(300), rewards_of(300)
     training.update(0, everything[:100], rewards[:100])
     training.update(1, everything[100:], rewards[100:])
-    training.bridges[0].get()
+    training.bridges[0].pull()
     expected = (everything - everything.mean(axis=0)) / everything.std(axis=0)
     for states_filter, rewards_filter in training.filters:
         np.testing.assert_allclose(states_filter.filtered(everything), expected, atol=1e-3)
@@ -250,7 +254,7 @@ def test_all_workers_filter_by_what_all_have_seen():
 def test_what_was_gathered_is_sent_once():
     training = Training(1)
     training.update(0, rows(100), rewards_of(100))
-    training.bridges[0].apply(np.ones(NETWORK.size, np.float32), 0, Version(0))
+    training.bridges[0].push(Gradient(np.ones(NETWORK.size, np.float32), Version(0)))
     assert training.store.read()[0][NETWORK.size] == 100
 
 
@@ -268,7 +272,7 @@ def test_a_restored_training_filters_as_before():
     training.update(0, everything, rewards_of(300))
     again = Training(1)
     again.store.restore(training.store.snapshot())
-    again.bridges[0].get()
+    again.bridges[0].pull()
     for before, after in zip(training.filters[0], again.filters[0], strict=True):
         probe = everything[:, : before.width]
         np.testing.assert_array_equal(before.filtered(probe), after.filtered(probe))

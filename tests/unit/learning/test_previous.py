@@ -33,7 +33,7 @@ VALUES = Values(Version(0), 0, initial_parameters(NETWORK.manifest, "uniform", 1
 class Source:
     """Has one policy."""
 
-    def get(self, known=None):
+    def pull(self, known=None, policy="default"):
         return VALUES
 
 

@@ -15,12 +15,13 @@ from processes import free_port
 
 from relaax.algorithm_base import (
     BridgeBase,
-    GradientSink,
+    Gradient,
     Metrics,
+    NewValues,
+    Parameters,
     Phase,
     StepCounter,
     Values,
-    VariableSource,
     Version,
 )
 from relaax.errors import BridgeError, ParameterServerAway
@@ -136,11 +137,10 @@ def test_one_call_applies_counts_and_brings_new_values(serve, bridge):
 def test_the_seeds_four_methods_are_enough_to_play_the_roles():
     counter: StepCounter = Service()
     assert (counter.add(2), counter.add(3)) == (2, 5)
-    source: VariableSource = Service()
-    assert source.get().vector.tolist() == [0, 0, 0]
-    assert source.get(Version(0)).vector is None
-    sink: GradientSink = Service()
-    values = sink.apply(np.ones(3, np.float32), 5, Version(0))
+    parameters: Parameters = Service()
+    assert parameters.pull().vector.tolist() == [0, 0, 0]
+    assert parameters.pull(Version(0)).vector is None
+    values = parameters.push(Gradient(np.ones(3, np.float32), Version(0), 5))
     assert (values.vector.tolist(), values.version.number, values.global_t) == ([1, 1, 1], 1, 5)
 
 
@@ -327,7 +327,7 @@ def test_one_that_is_about_to_stop_is_as_if_it_were_away(serve, bridge, address,
         with pytest.raises(ParameterServerAway, match=is_away):
             call()
     with pytest.raises(ParameterServerAway, match="the parameter server is about to stop"):
-        bridge.publish_values(np.ones(3, np.float32), 1)
+        bridge.push(NewValues(np.ones(3, np.float32), 1))
     with pytest.raises(ParameterServerAway, match=is_away):  # of the values behind the gradient
         bridge.synchronize(np.ones(3, np.float32), 5, version)
     lost = f"a gradient, which counts 5 steps, may be lost: parameter server {address} has not"
@@ -450,10 +450,10 @@ def test_poisoned_parameters_are_refused_with_the_address_that_has_sent_them(
 ):
     published = PublishedParameters(np.zeros(3, np.float32))
     serve(PublishedService(published, _Stored()))
-    bridge.publish_values(np.ones(3, np.float32), 1)
+    bridge.push(NewValues(np.ones(3, np.float32), 1))
     for vector in ([1.0, poison, 1.0], [1.0, 1.0]):
         with pytest.raises(BridgeError, match=r"sent from 127\.0\.0\.1:\d+"):
-            bridge.publish_values(np.array(vector, np.float32), 2)
+            bridge.push(NewValues(np.array(vector, np.float32), 2))
     assert bridge.get_values().vector.tolist() == [1.0, 1.0, 1.0]
     assert re.search(r"a call from 127\.0\.0\.1:\d+ failed", caplog.text)
 
@@ -503,9 +503,7 @@ def test_more_steps_than_any_call_brings_are_refused_and_not_counted(serve, brid
             with pytest.raises(grpc.RpcError, match="steps came in one call"):
                 stub.IncrementGlobalT(request, timeout=DEADLINE_S)
         with pytest.raises(grpc.RpcError, match="steps came in one call"):
-            stub.ApplyGradients(
-                bridge_pb2.Gradients(vector=bytes(12), steps=steps), timeout=DEADLINE_S
-            )
+            stub.Push(bridge_pb2.Update(vector=bytes(12), steps=steps), timeout=DEADLINE_S)
         too_much = bridge_pb2.Steps(count=1, sender=5, total=min(steps + 1, 2**64 - 1))
         assert stub.IncrementGlobalT(too_much, timeout=DEADLINE_S).global_t == 2
     assert bridge.increment_global_t(1) == 3
@@ -516,19 +514,18 @@ def test_an_iteration_that_no_checkpoint_can_keep_is_refused(serve, bridge):
     published = PublishedParameters(np.zeros(3, np.float32))
     serve(PublishedService(published, _Stored()))
     with pytest.raises(BridgeError, match=r"iteration 9223372036854775808 is above"):
-        bridge.publish_values(np.ones(3, np.float32), 2**63)
-    bridge.publish_values(np.ones(3, np.float32), 2**63 - 1)
+        bridge.push(NewValues(np.ones(3, np.float32), 2**63))
+    bridge.push(NewValues(np.ones(3, np.float32), 2**63 - 1))
     assert published.snapshot().slots["published/iteration"].dtype == np.int64
 
 
 @pytest.mark.parametrize(
     ("method", "data"),
     [
-        ("ApplyGradients", b"\0"),
-        ("ApplyGradients", b"\x0a\xff"),
-        ("ApplyGradients", b"\x0a\3abc"),  # a vector of three bytes
-        ("Publish", b"\x22\3abc"),
-        ("GetValues", b"\0"),
+        ("Push", b"\0"),
+        ("Push", b"\x0a\xff"),
+        ("Push", b"\x0a\3abc"),  # a vector of three bytes
+        ("Pull", b"\0"),
     ],
 )
 def test_bytes_that_are_no_message_are_refused_with_the_address_that_has_sent_them(

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from processes import free_port
 
-from relaax.algorithm_base import Evaluations, Lineage, NullMetrics, Publication, Wanted
+from relaax.algorithm_base import Evaluations, Lineage, NewValues, NullMetrics, Publication, Wanted
 from relaax.errors import BridgeError, ParameterServerAway
 from relaax.parameters import Bridge, BridgeControl, stub
 from relaax.parameters.optimizers import SGD
@@ -47,7 +47,8 @@ def test_nothing_can_be_fetched_before_it_is_published(bridge, wanted):
 
 
 def test_what_is_published_is_fetched_with_what_is_known_of_it(bridge):
-    info = bridge.publish_values(VECTOR, 7, "a message")
+    bridge.push(NewValues(VECTOR, 7, "a message"))
+    info = bridge.fetch(Wanted.INFO).info
     found = bridge.fetch(Wanted.BOTH)
     np.testing.assert_array_equal(found.vector, VECTOR)
     assert found.info == info
@@ -56,7 +57,8 @@ def test_what_is_published_is_fetched_with_what_is_known_of_it(bridge):
 
 
 def test_the_three_forms_for_a_caller_that_has_the_values(bridge):
-    known = bridge.publish_values(VECTOR, 1).hash
+    bridge.push(NewValues(VECTOR, 1))
+    known = bridge.fetch(Wanted.INFO).hash
     assert bridge.fetch(Wanted.INFO).vector is None
     assert bridge.fetch(Wanted.PARAMETER, known) == Publication(None, None, known)
     both = bridge.fetch(Wanted.BOTH, known)
@@ -66,23 +68,23 @@ def test_the_three_forms_for_a_caller_that_has_the_values(bridge):
 
 def test_actors_get_a_new_version_when_other_values_are_published(bridge):
     first = bridge.get_values()
-    bridge.publish_values(VECTOR, 1)
+    bridge.push(NewValues(VECTOR, 1))
     second = bridge.get_values(first.version)
     np.testing.assert_array_equal(second.vector, VECTOR)
-    bridge.publish_values(VECTOR, 2)
+    bridge.push(NewValues(VECTOR, 2))
     assert bridge.get_values(second.version).vector is None
 
 
 def test_a_vector_of_another_size_is_refused(bridge):
     with pytest.raises(BridgeError, match=r"have shape \(2,\), not \(3,\)"):
-        bridge.publish_values(VECTOR[:2], 1)
+        bridge.push(NewValues(VECTOR[:2], 1))
 
 
 def test_a_learner_does_not_wait_long_for_a_parameter_server_that_is_away(monkeypatch):
     monkeypatch.setattr(stub, "PUBLISH_TIMEOUT_S", 0.2)
     bridge = Bridge(f"127.0.0.1:{free_port()}")
     with pytest.raises(ParameterServerAway, match="did not take what was published"):
-        bridge.publish_values(VECTOR, 1)
+        bridge.push(NewValues(VECTOR, 1))
     bridge.close()
 
 
@@ -95,13 +97,13 @@ def test_values_that_gradients_move_cannot_be_published(serving):
     store = ParameterStore(INITIAL, SGD(3, 0.0), lambda global_t: 0.1)
     bridge = serving(ParameterService(store, NullMetrics()))
     with pytest.raises(BridgeError, match="moved by gradients, and not published"):
-        bridge.publish_values(VECTOR, 1)
+        bridge.push(NewValues(VECTOR, 1))
     assert bridge.fetch(Wanted.BOTH) == Publication(None, None, "")
 
 
 def test_the_age_of_what_was_published_comes_with_it(bridge):
     assert bridge.get_values().age_s is None
-    bridge.publish_values(VECTOR, 1)
+    bridge.push(NewValues(VECTOR, 1))
     first, second = bridge.get_values().age_s, bridge.fetch(Wanted.INFO).info.age_s
     assert 0 <= first <= second
 
@@ -114,8 +116,8 @@ def test_a_learner_gets_each_score_once_with_its_own_step(serving):
     service = PublishedService(PublishedParameters(INITIAL), NullMetrics())
     bridge = serving(service)
     assert bridge.evaluations() == Evaluations(0, [])
-    bridge.publish_values(VECTOR, 7)
-    bridge.publish_values(2 * VECTOR, 9)
+    bridge.push(NewValues(VECTOR, 7))
+    bridge.push(NewValues(2 * VECTOR, 9))
     for version, score in ((1, 10.0), (2, 20.0), (1, 11.0)):
         evaluated(service, version, score)
     assert bridge.evaluations() == Evaluations(3, [(7, 10.0), (9, 20.0), (7, 11.0)])
@@ -127,7 +129,7 @@ def test_a_learner_gets_each_score_once_with_its_own_step(serving):
 def test_after_a_restart_of_the_parameter_server_scores_are_counted_anew(serving):
     service = PublishedService(PublishedParameters(INITIAL), NullMetrics())
     bridge = serving(service)
-    bridge.publish_values(VECTOR, 7)
+    bridge.push(NewValues(VECTOR, 7))
     evaluated(service, 1, 10.0)
     assert bridge.evaluations(after=100) == Evaluations(1, [(7, 10.0)])
 
@@ -137,8 +139,8 @@ def test_scores_of_what_no_learner_has_published_are_dropped(serving):
     bridge = serving(service)
     evaluated(service, 0, 1.0)
     saved = Lineage("aaaa", holds=5, resumes=5)
-    bridge.publish_values(VECTOR, 7, lineage=saved)
-    bridge.publish_values(2 * VECTOR, 5, lineage=saved)  # it has gone back to its checkpoint
+    bridge.push(NewValues(VECTOR, 7, lineage=saved))
+    bridge.push(NewValues(2 * VECTOR, 5, lineage=saved))  # it has gone back to its checkpoint
     evaluated(service, 1, 2.0)
     evaluated(service, 2, 3.0)
     assert bridge.evaluations().scores == [(5, 3.0)]
@@ -147,7 +149,7 @@ def test_scores_of_what_no_learner_has_published_are_dropped(serving):
 def test_a_score_may_come_with_the_learners_own_step(serving):
     service = PublishedService(PublishedParameters(INITIAL), NullMetrics())
     bridge = serving(service)
-    bridge.publish_values(VECTOR, 7)
+    bridge.push(NewValues(VECTOR, 7))
     service.metrics().scalar(EVALUATION_REWARD_AFTER, 4.0, 3)
     service.metrics().scalar(EVALUATION_REWARD_AFTER, 5.0)  # of which, is not known
     service.metrics().scalar(EVALUATION_REWARD_AFTER, 5.0, 9)  # of before the learner went back

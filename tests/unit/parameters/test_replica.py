@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from processes import free_port, wait_for
 
-from relaax.algorithm_base import Metrics, NullMetrics, Values, Version, Wanted
+from relaax.algorithm_base import Gradient, Metrics, NewValues, NullMetrics, Values, Version, Wanted
 from relaax.errors import ParameterServerAway
 from relaax.parameters import Bridge, BridgeControl
 from relaax.parameters.optimizers import SGD
@@ -76,23 +76,24 @@ def _pair_of():
 
 def test_what_is_published_at_the_primary_is_fetched_from_the_replica(pair_of):
     pair = pair_of(published())
-    info = pair.primary.publish_values(VECTOR, 7, "a message")
+    pair.primary.push(NewValues(VECTOR, 7, "a message"))
+    info = pair.primary.fetch(Wanted.INFO).info
     pair.service.refresh()
     found = pair.replica.fetch(Wanted.BOTH)
     np.testing.assert_array_equal(found.vector, VECTOR)
     assert found.info == info
     assert pair.replica.fetch(Wanted.PARAMETER, info.hash).vector is None
     assert pair.replica.fetch(Wanted.INFO).info == info
-    np.testing.assert_array_equal(pair.replica.get().vector, VECTOR)
+    np.testing.assert_array_equal(pair.replica.pull().vector, VECTOR)
 
 
 def test_values_grow_older_at_the_replica_too(pair_of):
     pair = pair_of(published())
-    assert pair.replica.get().age_s is None
-    pair.primary.publish_values(VECTOR, 7)
+    assert pair.replica.pull().age_s is None
+    pair.primary.push(NewValues(VECTOR, 7))
     pair.service.refresh()
-    ages = [pair.replica.get().age_s, pair.replica.fetch(Wanted.INFO).info.age_s]
-    ages += [pair.replica.get().age_s, pair.replica.fetch(Wanted.BOTH).info.age_s]
+    ages = [pair.replica.pull().age_s, pair.replica.fetch(Wanted.INFO).info.age_s]
+    ages += [pair.replica.pull().age_s, pair.replica.fetch(Wanted.BOTH).info.age_s]
     assert all(age > 0 for age in ages)
     assert ages[2] > ages[0]
     assert ages[3] > ages[1]
@@ -100,7 +101,8 @@ def test_values_grow_older_at_the_replica_too(pair_of):
 
 def test_what_is_published_at_the_replica_is_published_at_the_primary(pair_of):
     pair = pair_of(published())
-    info = pair.replica.publish_values(VECTOR, 7)
+    pair.replica.push(NewValues(VECTOR, 7))
+    info = pair.replica.fetch(Wanted.INFO).info
     assert pair.primary.fetch(Wanted.INFO).info == info
 
 
@@ -109,27 +111,27 @@ def test_steps_are_counted_at_the_primary(pair_of):
     assert pair.replica.add(5) == 5
     assert pair.primary.add(0) == 5
     pair.service.refresh()
-    assert pair.replica.get().global_t == 5
+    assert pair.replica.pull().global_t == 5
 
 
 def test_gradients_reach_the_primary_with_the_version_that_they_were_computed_with(pair_of):
     pair = pair_of(moved())
-    first = pair.replica.get()
-    values = pair.replica.apply(VECTOR, 4, first.version)
+    first = pair.replica.pull()
+    values = pair.replica.push(Gradient(VECTOR, first.version, 4))
     np.testing.assert_array_equal(values.vector, -VECTOR)
     assert values.global_t == 4
-    second = pair.replica.apply(VECTOR, 4, values.version)
+    second = pair.replica.push(Gradient(VECTOR, values.version, 4))
     np.testing.assert_array_equal(second.vector, -2 * VECTOR)
-    np.testing.assert_array_equal(pair.primary.get().vector, -2 * VECTOR)
-    assert pair.replica.get(second.version).vector is None
+    np.testing.assert_array_equal(pair.primary.pull().vector, -2 * VECTOR)
+    assert pair.replica.pull(second.version).vector is None
 
 
 def test_while_the_primary_is_away_its_values_are_served_and_all_else_waits(pair_of):
     pair = pair_of(published())
-    pair.primary.publish_values(VECTOR, 7)
+    pair.primary.push(NewValues(VECTOR, 7))
     pair.service.refresh()
     pair.serving.close()
-    np.testing.assert_array_equal(pair.replica.get().vector, VECTOR)
+    np.testing.assert_array_equal(pair.replica.pull().vector, VECTOR)
     assert pair.replica.fetch(Wanted.INFO).info.iteration == 7
     with pytest.raises(ParameterServerAway):
         pair.replica.add(1)
@@ -137,14 +139,14 @@ def test_while_the_primary_is_away_its_values_are_served_and_all_else_waits(pair
 
 def test_a_primary_that_starts_again_is_followed_and_knows_no_version_of_before(pair_of):
     pair = pair_of(moved())
-    before = pair.replica.get()
+    before = pair.replica.pull()
     pair.serving.close()
     pair.start(moved())
     pair.refresh()
-    values = pair.replica.apply(VECTOR, 4, before.version)
+    values = pair.replica.push(Gradient(VECTOR, before.version, 4))
     np.testing.assert_array_equal(values.vector, INITIAL)  # the gradient was refused
     assert values.version != before.version
-    after = pair.replica.apply(VECTOR, 4, values.version)
+    after = pair.replica.push(Gradient(VECTOR, values.version, 4))
     np.testing.assert_array_equal(after.vector, -VECTOR)
 
 
@@ -163,7 +165,7 @@ class Primary(PublishedService):
         super().__init__(PublishedParameters(INITIAL), scores)
         self.version = Version(40, 1)
 
-    def get_values(self, known=None):
+    def pull(self, known=None, policy="default"):
         vector = None if known == self.version else INITIAL
         return Values(self.version, 0, vector)
 

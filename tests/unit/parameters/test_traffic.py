@@ -9,6 +9,7 @@ from stored_metrics import StoredMetrics
 from relaax.algorithm_base import Wanted
 from relaax.parameters import bridge_pb2, service, traffic
 from relaax.parameters.published import PublishedParameters, PublishedService
+from relaax.parameters.published.parameters import hash_of
 from relaax.parameters.vectors import WithVector
 
 VECTOR = np.arange(3, dtype=np.float32)
@@ -34,8 +35,8 @@ def test_calls_are_counted_by_kind_and_vectors_by_bytes(clock):
     servicer = service.ParameterServerServicer(
         PublishedService(PublishedParameters(np.zeros(3, np.float32)), stored)
     )
-    publication = WithVector(bridge_pb2.Publication(), VECTOR)
-    known = servicer.Publish(publication, CALL).hash
+    servicer.Push(WithVector(bridge_pb2.Update(new_values=bridge_pb2.NewValues()), VECTOR), CALL)
+    known = hash_of(VECTOR)
     for what, held in (
         (bridge_pb2.Query.INFO, ""),
         (bridge_pb2.Query.PARAMETER, ""),
@@ -43,10 +44,10 @@ def test_calls_are_counted_by_kind_and_vectors_by_bytes(clock):
         (bridge_pb2.Query.BOTH, ""),
     ):
         servicer.Fetch(bridge_pb2.Query(what=what, hash=held), CALL)
-    values = servicer.GetValues(bridge_pb2.Known(), CALL).fields
+    values = servicer.Pull(bridge_pb2.Known(), CALL).fields
     clock[0] = 1.0
     known = bridge_pb2.Known(incarnation=values.incarnation, version=values.version)
-    servicer.GetValues(known, CALL)
+    servicer.Pull(known, CALL)
     assert stored.newest() == {
         f"parameter server/{name} per second": rate for name, rate in RATES.items()
     }

@@ -7,7 +7,7 @@ import pytest
 from google.protobuf.message import DecodeError
 
 from relaax.parameters import bridge_pb2
-from relaax.parameters.vectors import GRADIENTS, VALUES, WithVector
+from relaax.parameters.vectors import UPDATES, VALUES, WithVector
 from relaax.replay.wire import STEPS
 
 #: Sizes around those where the length takes another byte.
@@ -15,7 +15,7 @@ SIZES = [0, 1, 31, 32, 4095, 4096, 700_000]
 
 
 def fields_of(number):
-    return bridge_pb2.Gradients(
+    return bridge_pb2.Update(
         computed_with=bridge_pb2.Known(incarnation=2**64 - number - 1, version=number),
         steps=number,
         want_values=bool(number % 2),
@@ -26,7 +26,7 @@ def fields_of(number):
 @pytest.mark.parametrize("number", [0, 1, 127, 128, 2**63])
 def test_generated_code_reads_what_is_written(size, number):
     vector = np.random.default_rng(size).normal(size=size).astype(np.float32)
-    found = bridge_pb2.Gradients.FromString(GRADIENTS.encode(WithVector(fields_of(number), vector)))
+    found = bridge_pb2.Update.FromString(UPDATES.encode(WithVector(fields_of(number), vector)))
     assert found.vector == vector.tobytes()
     found.ClearField("vector")
     assert found == fields_of(number)

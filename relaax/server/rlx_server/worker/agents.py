@@ -12,11 +12,11 @@ import numpy.typing as npt
 from relaax.algorithm_base import (
     AgentBase,
     BatchAgentBase,
-    BridgeBase,
     EnvironmentInfo,
     EvaluatedPolicy,
     Evaluation,
     EvaluatorBase,
+    ParameterLink,
 )
 from relaax.errors import AgentError, RelaaxError
 from relaax.observations import Observations
@@ -33,7 +33,7 @@ class Agents:
     """The agents for all slots, and their way to the parameter server; it owns both."""
 
     batch_agent: BatchAgentBase
-    stub: BridgeBase
+    stub: ParameterLink
     #: Whether requests of several connections may be joined into one call.
     act_together: bool
     #: The seed of the first environment, below 2**32; the next one gets the one after it.

@@ -8,7 +8,7 @@ from contextlib import closing
 from functools import partial
 from typing import Any
 
-from relaax.algorithm_base import BridgeBase
+from relaax.algorithm_base import ParameterLink
 from relaax.errors import BridgeError, ConfigurationError, ParameterServerAway, TokenRefused
 from relaax.processes.allocator import keep_memory, spare_memory
 from relaax.protocol import FrameConnection
@@ -172,7 +172,7 @@ def _make_agents(
 def _exploiting_agents(
     settings: WorkerSettings,
     exploitation: Exploitation,
-    stub: BridgeBase,
+    stub: ParameterLink,
     number: int,
     is_shared: bool,
 ) -> Agents:
@@ -191,7 +191,7 @@ def _exploiting_agents(
 
 def agents_of(
     settings: WorkerSettings,
-    stub: BridgeBase,
+    stub: ParameterLink,
     number: int,
     make_writer: Callable[[], Any],
     learns_in_background: bool,
@@ -217,7 +217,7 @@ def agents_of(
     return Agents(separate, stub, act_together=False, first_seed=of_environments)
 
 
-def _separate_agents(settings: WorkerSettings, stub: BridgeBase, number: int) -> SeparateAgents:
+def _separate_agents(settings: WorkerSettings, stub: ParameterLink, number: int) -> SeparateAgents:
     of_agents = first_seed(number, Purpose.AGENTS)
     return SeparateAgents(
         lambda count: settings.algorithm.make_agent(

@@ -9,7 +9,7 @@ from enum import IntEnum
 import numpy as np
 from numpy.random import SeedSequence  # before the fork: workers share the module
 
-from relaax.algorithm_base import BridgeBase, ConfigBase, Evaluation, Metrics
+from relaax.algorithm_base import ConfigBase, Evaluation, Metrics, ParameterLink
 from relaax.configuration.algorithm_loader import Algorithm
 from relaax.configuration.announced_spaces import Doubts
 from relaax.protocol import FrameConnection
@@ -98,7 +98,7 @@ class WorkerSettings:
 
     def replay_writer(
         self,
-        bridge: BridgeBase,
+        bridge: ParameterLink,
         number: int,
         stops: Callable[[], bool],
         on_wait: Callable[[], object] = lambda: None,
@@ -125,7 +125,7 @@ class WorkerSettings:
             most_waiting=spec.most_waiting,
         )
 
-    def stub(self, metrics: Metrics | None = None) -> BridgeBase:
+    def stub(self, metrics: Metrics | None = None) -> ParameterLink:
         """Return a stub for the parameter server; only after the fork, since gRPC has threads.
 
         Where a checkpoint is exploited, it has those values, and scalars go to ``metrics``.

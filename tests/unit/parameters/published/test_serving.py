@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from checkpoints import saver, steps
 
-from relaax.algorithm_base import NullMetrics, Wanted
+from relaax.algorithm_base import NewValues, NullMetrics, Wanted
 from relaax.parameters.published import serve_published
 
 INITIAL = np.array([1.0, 2.0], np.float32)
@@ -27,10 +27,11 @@ def _serve(tmp_path):
 def test_what_was_published_between_checkpoints_is_there_after_a_restart(serve):
     server = serve()
     server.bridge().increment_global_t(10)
-    server.bridge().publish_values(ONE, 1)
+    server.bridge().push(NewValues(ONE, 1))
     server.save_checkpoint()
     server.bridge().increment_global_t(5)
-    before = server.bridge().publish_values(OTHER, 2, "the second")
+    server.bridge().push(NewValues(OTHER, 2, "the second"))
+    before = server.bridge().fetch(Wanted.INFO).info
     server.save_published()
     again = serve()
     found = again.bridge().fetch(Wanted.BOTH)
@@ -41,7 +42,7 @@ def test_what_was_published_between_checkpoints_is_there_after_a_restart(serve):
 
 def test_what_a_checkpoint_has_is_not_saved_once_more(serve, tmp_path):
     server = serve()
-    server.bridge().publish_values(ONE, 1)
+    server.bridge().push(NewValues(ONE, 1))
     server.save_checkpoint()
     server.bridge().increment_global_t(10)
     server.save_published()
@@ -52,11 +53,11 @@ def test_only_what_is_new_is_saved(serve, tmp_path):
     server = serve()
     server.save_published()
     assert steps(tmp_path) == []
-    server.bridge().publish_values(ONE, 1)
+    server.bridge().push(NewValues(ONE, 1))
     for global_t in (10, 20):
         server.bridge().increment_global_t(10)
         server.save_published()
         assert steps(tmp_path) == [10], global_t
-    server.bridge().publish_values(ONE, 2)  # the same values are news, too
+    server.bridge().push(NewValues(ONE, 2))  # the same values are news, too
     server.save_published()
     assert steps(tmp_path) == [20]

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from relaax.algorithm_base import NullMetrics
+from relaax.algorithm_base import NewValues, NullMetrics
 from relaax.parameters.published import PublishedParameters, PublishedService, PublishedSource
 
 INITIAL = np.array([1.0, 2.0], np.float32)
@@ -15,27 +15,27 @@ def served():
 
 def test_before_anything_is_published_there_are_the_initial_values_of_version_zero():
     _, source = served()
-    values = source.get()
+    values = source.pull()
     np.testing.assert_array_equal(values.vector, INITIAL)
     assert values.version.number == 0
 
 
 def test_a_version_is_the_learners_count_of_steps():
     service, source = served()
-    service.publish_values(INITIAL + 1, 7)
-    values = source.get()
+    service.push(NewValues(INITIAL + 1, 7))
+    values = source.pull()
     assert values.version.number == 7
     np.testing.assert_array_equal(values.vector, INITIAL + 1)
 
 
 def test_what_was_returned_last_is_not_returned_again_but_to_one_that_knows_nothing():
     service, source = served()
-    service.publish_values(INITIAL + 1, 7)
-    known = source.get().version
-    assert source.get(known).vector is None
-    assert source.get(None).vector is not None
-    service.publish_values(INITIAL + 2, 8)
-    assert source.get(known).version.number == 8
+    service.push(NewValues(INITIAL + 1, 7))
+    known = source.pull().version
+    assert source.pull(known).vector is None
+    assert source.pull(None).vector is not None
+    service.push(NewValues(INITIAL + 2, 8))
+    assert source.pull(known).version.number == 8
 
 
 def test_values_are_as_old_as_their_publication():
@@ -43,4 +43,4 @@ def test_values_are_as_old_as_their_publication():
     parameters = PublishedParameters(INITIAL, stopwatch=lambda: next(times))
     source = PublishedSource(PublishedService(parameters, NullMetrics()))
     parameters.publish(INITIAL + 1, 7)
-    assert source.get().age_s == 0.25
+    assert source.pull().age_s == 0.25

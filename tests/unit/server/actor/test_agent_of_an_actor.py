@@ -18,10 +18,10 @@ from relaax.acting.evaluator import EvaluationParts
 from relaax.acting.executed_actions import ExecutedActions
 from relaax.acting.preprocessor import Preprocessor
 from relaax.acting.pulling import PullingSink
-from relaax.algorithm_base import Evaluation, NullMetrics, Phase, Version, Wanted
+from relaax.algorithm_base import Evaluation, NewValues, NullMetrics, Phase, Version, Wanted
 from relaax.client import Client
 from relaax.client.gymnasium_runner import GymnasiumRunner
-from relaax.client.run_result import RunOutcome
+from relaax.client.simulator import RunOutcome
 from relaax.compat.surreal import PullRule
 from relaax.compat.surreal.parameter_client import ParameterClient
 from relaax.learning.distributions import Categorical
@@ -135,7 +135,7 @@ def publishing(service, first=0):
     class Publishing(Pair):
         def step(self, action):
             number = first + len(self.actions)
-            service.publish_values(small_values(seed=number).vector, number)
+            service.push(NewValues(small_values(seed=number).vector, number))
             return super().step(action)
 
     return Publishing
@@ -157,7 +157,7 @@ def test_by_episode_the_parameters_stay_the_same_within_each(service, bridge):
 def test_what_is_done_with_parameters_is_stored_once(service, bridge):
     stored = StoredMetrics()
     use = PolicyUse(stored, clock=partial(next, count(step=10)))  # so that each update is stored
-    service.publish_values(small_values(seed=9).vector, 0)
+    service.push(NewValues(small_values(seed=9).vector, 0))
     play(bridge, publishing(service)(length=4), KeptSteps(), rule=PullRule("step", 3), use=use)
     # Before the third action: the second one's reward comes with the state that it is chosen in.
     assert stored.values["actor/actions per update"] == [(1, None)]
@@ -200,19 +200,19 @@ class PublishingBetween(PublishedService):
     def fetch(self, wanted, known_hash=""):
         found = super().fetch(wanted, known_hash)
         if wanted is Wanted.INFO:
-            self.publish_values(small_values(seed=9).vector, 9)
+            self.push(NewValues(small_values(seed=9).vector, 9))
         return found
 
 
 class TestPulledBridge:
     def test_values_are_those_that_were_used_last_and_not_newer_ones(self, service, bridge):
-        service.publish_values(small_values(seed=9).vector, 1)
+        service.push(NewValues(small_values(seed=9).vector, 1))
         before = bridge.get().vector
         bridge.remote.fetch(Wanted.BOTH)
         assert bridge.get().vector is before
 
     def test_a_fetch_by_a_hash_that_is_known_brings_no_vector(self, service, bridge):
-        service.publish_values(small_values(seed=9).vector, 1)
+        service.push(NewValues(small_values(seed=9).vector, 1))
         first = bridge.remote.fetch(Wanted.BOTH)
         again = bridge.remote.fetch(Wanted.BOTH, first.hash)
         assert first.vector is not None
@@ -221,7 +221,7 @@ class TestPulledBridge:
 
     def test_values_that_are_published_during_a_fetch_come_with_what_is_known_of_them(self):
         service = PublishingBetween(PublishedParameters(small_values().vector), NullMetrics())
-        service.publish_values(small_values(seed=8).vector, 8)
+        service.push(NewValues(small_values(seed=8).vector, 8))
         bridge = PulledBridge(service)
         found = bridge.remote.fetch(Wanted.BOTH)
         newest = service.get_values()
@@ -232,7 +232,7 @@ class TestPulledBridge:
         assert bridge.remote.fetch(Wanted.BOTH, found.hash).vector is None
 
     def test_a_first_fetch_brings_what_was_published_before_the_bridge_was_made(self, service):
-        service.publish_values(small_values(seed=9).vector, 7)
+        service.push(NewValues(small_values(seed=9).vector, 7))
         bridge = PulledBridge(service)
         found = bridge.remote.fetch(Wanted.BOTH)
         np.testing.assert_array_equal(found.vector, service.get_values().vector)
@@ -241,7 +241,7 @@ class TestPulledBridge:
     def test_each_fetch_keeps_the_global_step_and_the_bridge_tells_it_when_it_is_asked_to(
         self, service, bridge
     ):
-        service.publish_values(small_values(seed=9).vector, 1)
+        service.push(NewValues(small_values(seed=9).vector, 1))
         first = bridge.remote.fetch(Wanted.BOTH)
         service.increment_global_t(5)
         assert bridge.remote.fetch(Wanted.BOTH, first.hash).vector is None
@@ -266,7 +266,7 @@ class TestPulledBridge:
     def test_a_fetch_by_the_agent_brings_the_values_in_use(self, service, bridge):
         source = PublishedSource(bridge)
         assert source.get().version == Version(0)
-        service.publish_values(small_values(seed=9).vector, 7)
+        service.push(NewValues(small_values(seed=9).vector, 7))
         found = bridge.remote.fetch(Wanted.BOTH)
         assert source.get().version == Version(0)
         bridge.use(found.vector)

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from relaax.algorithm_base import Input, LearnerBase, PublishedInfo, Step
+from relaax.algorithm_base import Input, LearnerBase, Step
 from relaax.errors import LearningDiverged, ParameterServerAway
 from relaax.replay.replay import NotReady
 from relaax.replay.table import Sample
@@ -65,9 +65,8 @@ class Publisher:
     def __init__(self):
         self.published = []
 
-    def publish_values(self, vector, iteration, message="", lineage=None):
-        self.published.append((float(vector[0]), iteration))
-        return PublishedInfo(0.0, iteration, message, "")
+    def push(self, update, policy="default"):
+        self.published.append((float(update.vector[0]), update.iteration))
 
 
 class Parts:
@@ -218,10 +217,10 @@ def test_a_signal_ends_it_while_nothing_comes():
 def test_while_the_parameter_server_is_away_learning_goes_on(caplog):
     parts = Parts(most=3)
 
-    def away(vector, iteration, message, lineage):
+    def away(update):
         raise ParameterServerAway("nobody answers")
 
-    parts.publisher.publish_values = away
+    parts.publisher.push = away
     parts.run()
     assert parts.learner.learnt == [1, 2, 3]
     assert parts.saved == [3]
