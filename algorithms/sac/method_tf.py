@@ -16,8 +16,7 @@ from relaax.learning.networks.parameters_tf import outputs_of
 from relaax.learning.off_policy import TransitionBatch
 from relaax.learning.off_policy.config import POLICY_VARIABLE
 from relaax.learning.off_policy.critics import CRITICS
-from relaax.learning.off_policy.critics_tf import values_of
-from relaax.learning.off_policy.update_tf import GraphUpdate, Slopes
+from relaax.learning.off_policy.update_tf import GraphUpdate, Slopes, values_of
 from relaax.learning.off_policy.variables_tf import Variables
 
 from .config import LOG_TEMPERATURE

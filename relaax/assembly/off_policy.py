@@ -7,12 +7,10 @@ from typing import Any, TypeVar
 import numpy as np
 
 from relaax.algorithm_base import FloatVector, LearnerBase
-from relaax.assembly.parts import ExperienceParts, MethodBuilder, ParameterParts, PolicyParts
+from relaax.assembly.parts import ExperienceParts, Home, MethodBuilder, ParameterParts, PolicyParts
 from relaax.learning.off_policy.config import POLICY_VARIABLE, OffPolicyConfig
-from relaax.learning.off_policy.learner import OffPolicyLearner
-from relaax.learning.off_policy.learner_roles import Update
+from relaax.learning.off_policy.learner import OffPolicyLearner, Update
 from relaax.learning.off_policy.settings import ContinuousSettings, FloatArray
-from relaax.learning.placements.home import Home
 from relaax.parameters.optimizers import Adam, AdamSettings
 from relaax.parameters.optimizers.optimizer import OptimizerOfParts, Part
 from relaax.replay.limiter import Limiter

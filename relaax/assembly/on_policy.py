@@ -6,11 +6,10 @@ from typing import Any, TypeVar
 import numpy as np
 
 from relaax.algorithm_base import Learner
-from relaax.assembly.parts import ExperienceParts, MethodBuilder, ParameterParts, WorkerParts
+from relaax.assembly.parts import ExperienceParts, Home, MethodBuilder, ParameterParts, WorkerParts
 from relaax.learning.networks import initial_parameters
 from relaax.learning.on_policy import PolicyConfig
 from relaax.learning.on_policy.learner import Method, OnPolicyLearner
-from relaax.learning.placements.home import Home
 from relaax.learning.rollouts import ROLLOUTS
 from relaax.parameters.schedule import Remembered
 from relaax.replay.limiter import Limiter

@@ -146,6 +146,16 @@ class ParameterParts:
     exploration: Mapping[str, Linear] = field(default_factory=dict)
 
 
+@dataclass(frozen=True)
+class Home:
+    """The place of a learner: a worker, or a process of its own."""
+
+    seed: int | None
+    random: np.random.Generator
+    #: The parameters that are computed with, which the placement changes.
+    policy: CurrentPolicy
+
+
 #: A builder whose parts are those of ``relaax.learning``.
 PartsBuilder: TypeAlias = Builder[Network, PolicyParts, ExperienceParts, ParameterParts]
 

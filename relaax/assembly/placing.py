@@ -13,8 +13,8 @@ from relaax.algorithm_base import (
     Values,
     Version,
 )
-from relaax.assembly.parts import PartsBuilder, WorkerParts
-from relaax.learning.placements import Driver, Gathering, Home, InWorker, OnThread
+from relaax.assembly.parts import Home, PartsBuilder, WorkerParts
+from relaax.learning.placements import Driver, Gathering, InWorker, OnThread
 from relaax.learning.policy import CurrentPolicy
 from relaax.learning.rollouts import RolloutBatch
 from relaax.telemetry.interval_metrics import IntervalMetrics

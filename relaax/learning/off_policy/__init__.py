@@ -3,16 +3,13 @@
 ``settings``      the keys that all of them have
 ``config``        the same as the servers want it
 ``critics``       networks that value actions
-``critics_tf``    the same inside a graph
-``learner``       makes an update of each batch
-``learner_roles``  what a learner asks of an update
+``learner``       makes an update of each batch, and what it asks of that
 ``variables_tf``  the variables that an update changes, and Adam for them
-``update_tf``     an update of all that is learnt, as one graph
+``update_tf``     an update of all that is learnt, as one graph; the values that critics give
 """
 
 from .config import OffPolicyConfig
-from .learner import OffPolicyLearner
-from .learner_roles import TransitionBatch, Update
+from .learner import OffPolicyLearner, TransitionBatch, Update
 from .settings import ContinuousSettings, OffPolicySettings
 
 __all__ = [

@@ -1,8 +1,8 @@
 """Makes an update of each batch of transitions that is drawn."""
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import replace
-from typing import Any
+from dataclasses import dataclass, field, replace
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -19,7 +19,6 @@ from relaax.algorithm_base import (
     Version,
 )
 from relaax.learning.filters import Filters, scaled_states
-from relaax.learning.off_policy.learner_roles import TransitionBatch, Update
 from relaax.learning.off_policy.settings import PrioritySection
 from relaax.learning.placements.driver import Driver
 from relaax.learning.steps import ACTION, extras_in, observations_in, side_by_side
@@ -32,6 +31,58 @@ FloatArray = npt.NDArray[np.float32]
 
 #: The names that a learner's state has for its count of updates, and for statistics of states.
 UPDATES, STATISTICS = "updates", "statistics"
+
+
+@dataclass(frozen=True)
+class TransitionBatch:
+    """B transitions over one step or several, as numpy arrays or tensors."""
+
+    #: [B, ...], or such arrays by name.
+    observations: Any
+    #: [B, ...]
+    actions: Any
+    #: float32 [B]: discounted sums over the steps of each transition.
+    rewards: Any
+    #: float32 [B]: of the value of what follows; 0 behind the end of an episode.
+    discounts: Any
+    #: Like ``observations``.
+    next_observations: Any
+    #: float32 [B]: how much each counts.
+    weights: Any
+    #: float32: what an update draws its actions with.
+    noise: Any
+    #: [B, ...] by name: what was recorded of the choices of these actions.
+    extras: Mapping[str, Any] = field(default_factory=dict)
+
+
+class Update(Protocol):
+    """Changes what an algorithm learns by one batch."""
+
+    @property
+    def policy(self) -> FloatVector:
+        """What actors act with, float32 [size]."""
+
+    def __call__(
+        self, batch: TransitionBatch, number: int
+    ) -> tuple[FloatArray, Mapping[str, float]]:
+        """Make the update of this number, from 1; return errors float32 [B] and terms."""
+
+    def gradient(
+        self, batch: TransitionBatch
+    ) -> tuple[FloatVector, FloatArray, Mapping[str, float]]:
+        """Return the gradients of all that is learnt, joined [sizes], errors [B] and terms."""
+
+    def load(self, joined: FloatVector, number: int) -> None:
+        """Take all that is learnt [sizes] after the update of this number; targets follow."""
+
+    def begin(self, joined: FloatVector) -> None:
+        """Take all that is learnt [sizes] before the first update; targets are copies."""
+
+    def state(self) -> dict[str, Array]:
+        """Return all variables by name."""
+
+    def restore(self, state: Mapping[str, Array]) -> None:
+        """Go on from ``state``, which may hold more."""
 
 
 class OffPolicyLearner(Learner, LearnerBase):

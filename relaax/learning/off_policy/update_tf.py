@@ -10,8 +10,11 @@ import numpy.typing as npt
 import tensorflow as tf
 
 from relaax.algorithm_base import FloatVector
+from relaax.learning.networks import Network
+from relaax.learning.networks.parameters_tf import outputs_of
 from relaax.learning.off_policy.config import POLICY_VARIABLE
-from relaax.learning.off_policy.learner_roles import TransitionBatch
+from relaax.learning.off_policy.critics import ACTION, OBSERVATION, VALUE
+from relaax.learning.off_policy.learner import TransitionBatch
 from relaax.learning.off_policy.variables_tf import Variables
 from relaax.learning.tensorflow_runtime_tf import has_gpu
 
@@ -120,3 +123,17 @@ class GraphUpdate(ABC):
 
 def _numbers(terms: Mapping[str, tf.Tensor]) -> dict[str, float]:
     return {name: float(term) for name, term in terms.items()}
+
+
+def values_of(
+    critic: Network, vectors: tf.Tensor, count: int, observations: Any, actions: tf.Tensor
+) -> tf.Tensor:
+    """Return the values of ``actions`` [B, ...] by ``count`` critics, [count, B].
+
+    vectors: the critics' parameters one behind another, [count * size].
+    """
+    named = observations if isinstance(observations, dict) else {OBSERVATION: observations}
+    inputs = {**named, ACTION: actions}
+    return tf.stack(
+        [outputs_of(critic, vector, inputs)[VALUE][:, 0] for vector in tf.split(vectors, count)]
+    )

@@ -1,6 +1,5 @@
 """Where a learner runs: a placement gives it batches, and takes its updates to the parameters.
 
-``home``       the place, as a builder is told of it
 ``driver``     takes updates to the parameters; in the worker, before the next action
 ``thread``     in the worker, on a thread
 ``gathering``  what stands before a learner in a worker, or in its place
@@ -10,7 +9,6 @@
 
 from relaax.learning.placements.driver import Driver, InWorker
 from relaax.learning.placements.gathering import Gathering, NoLearner
-from relaax.learning.placements.home import Home
 from relaax.learning.placements.thread import OnThread
 
-__all__ = ["Driver", "Gathering", "Home", "InWorker", "NoLearner", "OnThread"]
+__all__ = ["Driver", "Gathering", "InWorker", "NoLearner", "OnThread"]
