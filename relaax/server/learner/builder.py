@@ -28,12 +28,7 @@ from relaax.configuration.algorithm_loader import Algorithm
 from relaax.processes.directory_lock import owned
 from relaax.server.learner.lineage import LearnerLineage, lineage_in
 from relaax.server.learner.loop import LearnerLoop, SampleSource
-from relaax.server.learner.publishing import (
-    PublishClock,
-    PublishRule,
-    require_finite,
-    require_no_nan,
-)
+from relaax.server.learner.publishing import PublishClock, require_finite, require_no_nan
 from relaax.telemetry.interval_metrics import IntervalMetrics
 from relaax.telemetry.metrics import LEARNER, WaitReport
 
@@ -134,7 +129,7 @@ def make_loop(
         restored.learner,
         source,
         bridge,
-        PublishClock(PublishRule(options.publish_interval, options.publish_every)),
+        PublishClock(options.publish_interval, options.publish_every),
         IntervalMetrics(bridge.metrics()),
         save,
         options.checkpoint_interval,

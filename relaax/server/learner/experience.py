@@ -2,8 +2,8 @@
 
 import logging
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -25,37 +25,39 @@ from relaax.telemetry.metrics import Metrics
 _log = logging.getLogger(__name__)
 
 
-class Experience(Protocol):
+class Experience(ABC):
     """What the learner's process draws from; it is closed at the end."""
 
-    @property
-    def source(self) -> SampleSource:
-        """Where samples come from."""
-
-    @property
-    def place(self) -> str:
-        """Where steps are delivered, in words."""
+    #: Where samples come from.
+    source: SampleSource
+    #: Where steps are delivered, in words.
+    place: str
 
     def steps_to_count(self) -> int:
         """Return how many steps this process must report to the parameter server."""
+        return 0
 
     def count_lost(self, global_t: int) -> None:
         """Take note that ``global_t`` steps had been counted when this process began."""
 
     def stats(self) -> Mapping[str, float]:
         """Return what a replay of this process has counted; nothing of other processes."""
+        return {}
 
+    @abstractmethod
     def tend(self) -> None:
         """Do what is due; called once a second."""
 
+    @abstractmethod
     def finish(self, is_over: bool) -> str:
         """Let workers end, if the training ``is_over``; return what came, in words."""
 
+    @abstractmethod
     def close(self) -> None:
         """Release what it holds."""
 
 
-class OwnReplay:
+class OwnReplay(Experience):
     """A replay in this process, and the port at which workers deliver.
 
     ``tasks`` are done from time to time, on a thread of their own. ``contents`` saves what the
@@ -70,7 +72,7 @@ class OwnReplay:
         tasks: Sequence[Task] = (),
         contents: Contents | None = None,
     ) -> None:
-        self.source = replay
+        self.source = self._replay = replay
         self.place = f"what is delivered at {bind}"
         self._contents = contents
         self._counted_before = replay.actions
@@ -83,7 +85,7 @@ class OwnReplay:
 
     def steps_to_count(self) -> int:
         """See Experience: all that were delivered to this process, and not to one before it."""
-        return self.source.actions - self._counted_before
+        return self._replay.actions - self._counted_before
 
     def count_lost(self, global_t: int) -> None:
         """See Experience: what a learner before had stored is gone, unless it was restored.
@@ -91,7 +93,7 @@ class OwnReplay:
         What a save lacks is counted as soon as workers go on.
         """
         if global_t > 0 and not self._counted_before:
-            self.source.count_lost(global_t)
+            self._replay.count_lost(global_t)
             _log.warning(
                 "the %d steps of before this start are not stored any more (--save-replay keeps "
                 "them)",
@@ -100,11 +102,11 @@ class OwnReplay:
 
     def stats(self) -> Mapping[str, float]:
         """See Experience."""
-        return self.source.stats()
+        return self._replay.stats()
 
     def tend(self) -> None:
         """See Experience."""
-        self.source.reclaim()
+        self._replay.reclaim()
         self._metrics.store()
 
     def finish(self, is_over: bool) -> str:
@@ -113,9 +115,9 @@ class OwnReplay:
         Not so where the training goes on from what is saved: workers keep it for the next learner.
         """
         if is_over or self._contents is None:
-            self.source.end()
+            self._replay.end()
             time.sleep(LINGER_S)
-        stored = int(self.source.stats()["steps stored"])
+        stored = int(self._replay.stats()["steps stored"])
         return f"{stored:,} steps of environments were delivered"
 
     def close(self) -> None:
@@ -155,8 +157,8 @@ class _Samplers:
         return self.by_table[table].update_priorities(table, keys, priorities)
 
 
-class ReplayServers:
-    """Replay servers, which count steps themselves."""
+class ReplayServers(Experience):
+    """Replay servers, which count steps themselves, and those that they lose."""
 
     def __init__(
         self,
@@ -168,21 +170,10 @@ class ReplayServers:
     ) -> None:
         urls = [str(address) for address in addresses]
         self.place = f"what is delivered at {', '.join(urls)}"
-        self.source = _Samplers(urls, tables, spec, random)
+        self.source = self._samplers = _Samplers(urls, tables, spec, random)
         #: All of them see the same servers, of which this one reports.
-        self._first = self.source.by_table[tables[0]]
+        self._first = self._samplers.by_table[tables[0]]
         self._metrics = metrics
-
-    def steps_to_count(self) -> int:
-        """See Experience: none."""
-        return 0
-
-    def count_lost(self, global_t: int) -> None:
-        """See Experience: the servers count what they lose."""
-
-    def stats(self) -> Mapping[str, float]:
-        """See Experience: nothing."""
-        return {}
 
     def tend(self) -> None:
         """See Experience."""
@@ -198,5 +189,5 @@ class ReplayServers:
 
     def close(self) -> None:
         """See Experience."""
-        for sampler in self.source.by_table.values():
+        for sampler in self._samplers.by_table.values():
             sampler.close()

@@ -2,13 +2,12 @@
 
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from relaax.errors import ConfigurationError, LearningDiverged
+from relaax.errors import LearningDiverged
 
 
 def require_finite(parameters: npt.NDArray[Any], steps: int) -> None:
@@ -35,37 +34,28 @@ def _diverged(what: str, steps: int) -> LearningDiverged:
     )
 
 
-@dataclass(frozen=True)
-class PublishRule:
-    """At least so many seconds, or so many steps of the learner, between two publications.
+class PublishClock:
+    """Says when to publish: ``interval_s`` after the last time, or after so many steps.
 
     Surreal's ``parameter_publish.min_publish_interval`` (seed 000, "Learner"), or a count.
     """
 
-    interval_s: float = 0.3
-    every_steps: int | None = None
-
-    def __post_init__(self) -> None:
-        if self.interval_s < 0:
-            raise ConfigurationError(f"must be at least 0 seconds, is {self.interval_s:g}")
-        if self.every_steps is not None and self.every_steps < 1:
-            raise ConfigurationError(f"must be at least 1 step, is {self.every_steps}")
-
-
-class PublishClock:
-    """Says when to publish."""
-
-    def __init__(self, rule: PublishRule, clock: Callable[[], float] = time.monotonic) -> None:
-        self._rule = rule
+    def __init__(
+        self,
+        interval_s: float,
+        every_steps: int | None = None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._interval_s, self._every_steps = interval_s, every_steps
         self._clock = clock
         self._published_at = clock()
         self._published_step = 0
 
     def is_due(self, step: int) -> bool:
         """Return whether to publish after the learner's ``step``."""
-        if self._rule.every_steps is not None:
-            return step - self._published_step >= self._rule.every_steps
-        return self._clock() - self._published_at >= self._rule.interval_s
+        if self._every_steps is not None:
+            return step - self._published_step >= self._every_steps
+        return self._clock() - self._published_at >= self._interval_s
 
     def note(self, step: int) -> None:
         """Take note that the parameters after ``step`` were published."""

@@ -12,7 +12,7 @@ from relaax.errors import LearningDiverged, ParameterServerAway
 from relaax.replay.replay import NotReady
 from relaax.replay.table import Sample
 from relaax.server.learner.loop import LearnerLoop
-from relaax.server.learner.publishing import PublishClock, PublishRule
+from relaax.server.learner.publishing import PublishClock
 from relaax.telemetry.interval_metrics import IntervalMetrics
 from relaax.telemetry.metrics import NullMetrics
 
@@ -88,7 +88,7 @@ class Parts:
             self.learner,
             self.source,
             self.publisher,
-            PublishClock(PublishRule(every_steps=every_steps)),
+            PublishClock(0.0, every_steps),
             IntervalMetrics(NullMetrics()),
             self._save,
             interval_s,
