@@ -122,12 +122,6 @@ class Actor(ABC):
     of ``config``.
     """
 
-    #: Whether steps are sent for ``act``, and not by it.
-    sends_experience = True
-    #: Whether it stores how old parameters are and how much is done with them: not where what
-    #: ``act`` asks does so.
-    measures_use = True
-
     def __init__(
         self,
         config: ConfigBase,
@@ -201,7 +195,7 @@ class Actor(ABC):
 
         Parameter noise is added here.
         """
-        if self.measures_use and self.actor_mode == TRAINING:
+        if self.actor_mode == TRAINING:
             add = self._metrics.add
             if info.age_s is not None:  # by the parameter server's own clock
                 add("actor/publish delay", info.age_s)
@@ -303,7 +297,7 @@ class Actor(ABC):
 
     @property
     def _sends(self) -> bool:
-        return self.sends_experience and self.actor_mode == TRAINING
+        return self.actor_mode == TRAINING
 
     @cached_property
     def _modules(self) -> ModuleDict:
