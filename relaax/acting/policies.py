@@ -1,7 +1,8 @@
 """Which policy acts in which slot of an actor."""
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, Generic, Protocol, TypeVar
+from dataclasses import dataclass
+from typing import Generic, Protocol, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -16,7 +17,7 @@ from relaax.algorithm_base import (
     Version,
 )
 from relaax.learning.networks.manifest import Parameters
-from relaax.learning.policy import CurrentPolicy, PolicyHolder, Seat
+from relaax.learning.policy import CurrentPolicy, Policy, PolicyHolder, Seat
 from relaax.parameters.schedules import SlotPlaces
 from relaax.steps import UNNAMED_AGENT, AgentName
 
@@ -92,12 +93,20 @@ class HeldBySlot(Generic[HeldT]):
             yield one, np.flatnonzero([each is one for each in held])
 
 
+@dataclass(frozen=True)
+class PinnedPolicy:
+    """A ``PolicyHolder`` whose policy stays."""
+
+    current: Policy
+
+
 class NamedPolicies:
     """Plays each episode with the policy whose name ``name_of`` returns at its beginning.
 
     Parameters of a name come from ``source_of(name)``: before its first episode here, and then
-    every ``interval_s`` seconds as long as a slot has it. ``default`` is the policy of its own
-    name, which others keep up to date. ``places`` are those of the slots.
+    every ``interval_s`` seconds as long as a slot has it. Newer ones are used at once, or, if it
+    ``pins_episodes``, when an episode begins. ``default`` is the policy of its own name, which
+    others keep up to date. ``places`` are those of the slots.
     """
 
     def __init__(
@@ -108,14 +117,17 @@ class NamedPolicies:
         unpack: Callable[[FloatVector], Parameters],
         places: SlotPlaces,
         interval_s: float = 0.1,
+        pins_episodes: bool = False,
     ) -> None:
-        self._default = default
+        self._pins_episodes = pins_episodes
         self._name_of = name_of
         self._source_of = source_of
         self._unpack = unpack
         self._places = places
-        self._held: HeldBySlot[CurrentPolicy] = HeldBySlot()
+        self._held: HeldBySlot[PolicyHolder] = HeldBySlot()
         self._by_name = {default.current.name: default}
+        #: What episodes begin with, by name, where these are pinned.
+        self._pinned: dict[str, PinnedPolicy] = {}
         self._puller = PolicyPuller(interval_s=interval_s)
 
     def start(self, slots: IntArray, agents: Sequence[AgentName]) -> None:
@@ -130,7 +142,7 @@ class NamedPolicies:
         self._held.forget(slots)
         self._drop_unused()
 
-    def groups(self, slots: IntArray) -> Iterator[tuple[CurrentPolicy, IntArray]]:
+    def groups(self, slots: IntArray) -> Iterator[tuple[PolicyHolder, IntArray]]:
         """See SlotPolicies."""
         return self._held.groups(slots)
 
@@ -145,8 +157,18 @@ class NamedPolicies:
         """See SlotPolicies."""
         self._puller.close()
 
-    def _named(self, name: str) -> CurrentPolicy:
-        """Return the policy of this name, whose parameters are asked for the first time."""
+    def _named(self, name: str) -> PolicyHolder:
+        """Return the policy of this name for an episode that begins."""
+        policy = self._newest(name)
+        if not self._pins_episodes:
+            return policy
+        current, pinned = policy.current, self._pinned.get(name)
+        if pinned is None or pinned.current is not current:
+            pinned = self._pinned[name] = PinnedPolicy(current)
+        return pinned
+
+    def _newest(self, name: str) -> CurrentPolicy:
+        """Return what has the newest parameters of a name; they are asked for if it is new."""
         if name not in self._by_name:
             source = self._source_of(name)
             policy = CurrentPolicy(self._unpack, source.pull(), name)
@@ -156,8 +178,7 @@ class NamedPolicies:
 
     def _drop_unused(self) -> None:
         """Ask no longer for policies that no slot has."""
-        used: list[Any] = [self._default, *self._held.all()]
-        for name, policy in list(self._by_name.items()):
-            if not any(policy is each for each in used):
-                del self._by_name[name]
-                self._puller.remove(policy)
+        used = {DEFAULT, *(held.current.name for held in self._held.all())}
+        for name in self._by_name.keys() - used:
+            self._puller.remove(self._by_name.pop(name))
+            self._pinned.pop(name, None)

@@ -87,6 +87,7 @@ def make_actor(
             parameters_of,
             parts.places,
             recording.pull_interval_s,
+            parts.pins_episodes,
         )
     random = np.random.default_rng(None if parts.seed is None else [parts.seed, seed])
     if parts.random_steps is not None:

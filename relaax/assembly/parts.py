@@ -61,6 +61,8 @@ class PolicyParts:
     places: SlotPlaces = field(default_factory=SlotPlaces)
     #: Returns the name of the policy that plays an episode, when it begins; None: the one policy.
     policy_of: Callable[[Seat], str] | None = None
+    #: Whether such an episode is played to its end with the parameters that it began with.
+    pins_episodes: bool = False
 
 
 @dataclass(frozen=True)

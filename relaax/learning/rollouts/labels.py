@@ -19,7 +19,7 @@ POLICY_NAME, POLICY_VERSION = "policy_name", "policy_version"
 AGENT, GROUP = "agent", "group"
 
 #: The longest name, in UTF-8.
-NAME_BYTES = 32
+NAME_BYTES = 64
 
 _NAME = Column(np.dtype(np.uint8), (NAME_BYTES,))
 

@@ -66,7 +66,9 @@ class Parameters:
 class Population(Driven):
     """An actor with the candidate of each environment's place."""
 
-    def __init__(self, name_of=lambda seat: f"candidate{seat.place}", recorder=None):
+    def __init__(
+        self, name_of=lambda seat: f"candidate{seat.place}", recorder=None, pins_episodes=False
+    ):
         self.kept, self.model, self.parameters = Kept(), Remembering(), Parameters()
         policy, places = small_policy(), SlotPlaces()
         self.actor = Actor(
@@ -87,6 +89,7 @@ class Population(Driven):
                 unpack,
                 places,
                 interval_s=0.01,
+                pins_episodes=pins_episodes,
             ),
         )
         super().__init__(self.actor)
@@ -153,6 +156,26 @@ def test_parameters_are_asked_for_before_the_first_episode_and_from_then_on(popu
     wait_for(lambda: population.actor.policies(slots) == newest, "newer parameters")
 
 
+def test_an_episode_may_be_played_to_its_end_with_the_parameters_that_it_began_with():
+    with closing(Population(lambda seat: "candidate0", pins_episodes=True)) as population:
+        slots = population.open(3)
+        population.step(slots, START)
+        population.parameters.version = 4
+        later = population.open(1)
+        newer, older = EvaluatedPolicy(4, 0), EvaluatedPolicy(3, 0)
+
+        def begins_with_newer():
+            population.step(later, START)
+            return population.actor.policies(later) == [newer]
+
+        wait_for(begins_with_newer, "newer parameters")
+        population.step(slots[:1], TERMINATED | START)
+        assert population.actor.policies(slots) == [newer, older, older]
+        population.model.sizes.clear()
+        population.step(np.concatenate([slots, later]), 0)
+        assert sorted(population.model.sizes) == [2, 2]
+
+
 def test_a_policy_that_no_slot_has_any_more_is_asked_for_no_longer(population):
     slots = population.open(2)
     population.step(slots, START)
@@ -209,6 +232,6 @@ class TestLabels:
         assert names_in(columns[POLICY_NAME]).tolist() == ["candidate0", "candidate1"]
 
     def test_a_name_that_is_too_long_for_its_column_is_refused(self):
-        assert names_in(name_column(["ä" * 16])).tolist() == ["ä" * 16]
-        with pytest.raises(ValueError, match="has 34 bytes, at most 32"):
-            name_column(["ä" * 17])
+        assert names_in(name_column(["ä" * 32])).tolist() == ["ä" * 32]
+        with pytest.raises(ValueError, match="has 66 bytes, at most 64"):
+            name_column(["ä" * 33])
