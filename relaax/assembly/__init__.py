@@ -14,6 +14,7 @@ from relaax.assembly.off_policy import OffPolicyBuilder
 from relaax.assembly.on_policy import OnPolicyBuilder
 from relaax.assembly.parts import (
     ExperienceParts,
+    MethodBuilder,
     ParameterParts,
     PartsBuilder,
     PolicyParts,
@@ -21,6 +22,6 @@ from relaax.assembly.parts import (
 )
 
 __all__ = [
-    "Assembly", "ExperienceParts", "OffPolicyBuilder", "OnPolicyBuilder", "ParameterParts",
-    "PartsBuilder", "PolicyParts", "WorkerParts", "bundled", "prepare_to_fork"
+    "Assembly", "ExperienceParts", "MethodBuilder", "OffPolicyBuilder", "OnPolicyBuilder",
+    "ParameterParts", "PartsBuilder", "PolicyParts", "WorkerParts", "bundled", "prepare_to_fork"
 ]  # fmt: skip

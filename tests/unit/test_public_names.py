@@ -15,8 +15,8 @@ PUBLIC = {
         Wanted require_same_fingerprint
     """,
     "relaax.assembly": """
-        Assembly ExperienceParts OffPolicyBuilder OnPolicyBuilder ParameterParts PartsBuilder
-        PolicyParts WorkerParts bundled prepare_to_fork
+        Assembly ExperienceParts MethodBuilder OffPolicyBuilder OnPolicyBuilder ParameterParts
+        PartsBuilder PolicyParts WorkerParts bundled prepare_to_fork
     """,
     "relaax.client": """
         Backoff Client ClientAccess EXECUTED FINAL Failure START Steps TERMINATED TRUNCATED
