@@ -1,6 +1,6 @@
 """The servers' configuration: one YAML file for all, and flags that override it.
 
-``option_kinds``        says what values of options must be
+``option_kinds``        the kinds of options, with their checks
 ``option_base``         declares the options that several commands have
 ``options``             declares all others, and puts those of each command together
 ``commands``            says which commands there are, with their options

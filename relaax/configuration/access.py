@@ -22,7 +22,7 @@ def begin_server(options: ServerOptions, program: str) -> None:
 
 
 def begin_access(options: AccessOptions, *, listens: bool = True) -> Access:
-    """Guard all ports and channels that this process makes from now on; return by what.
+    """Guard all ports and channels that this process makes from now on; return their access.
 
     ConfigurationError for files that cannot be used.
     """

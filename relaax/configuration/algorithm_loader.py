@@ -33,7 +33,7 @@ from relaax.telemetry.throttled_log import in_words
 
 EXPORTS = ("Agent", "Config", "ParameterServer")
 
-#: What a package may export, too.
+#: Further exports, which a package may have.
 OPTIONAL_EXPORTS = (
     "BridgeControl",
     "make_actor",
@@ -63,7 +63,7 @@ class Algorithm:
     make_actor: Callable[..., Any]
     #: Called with configuration and seed.
     make_learner: Callable[[ConfigBase, int | None], LearnerBase]
-    #: What is stored and drawn, for a configuration.
+    #: Called with a configuration; returns the storage and tables.
     replay_spec: Callable[[ConfigBase], ReplaySpec]
 
     def __init__(self, module: ModuleType) -> None:
@@ -71,7 +71,7 @@ class Algorithm:
 
     @property
     def knows_batches(self) -> bool:
-        """Whether it exports what serves many environments at once."""
+        """Whether it exports an agent for many environments at once."""
         return self._exports("make_batch_agent")
 
     @property
@@ -102,10 +102,7 @@ class Algorithm:
         return make(config, parameter_server)
 
     def prepare_to_fork(self) -> None:
-        """Import what forked processes share, and find out whether it can be imported.
-
-        ConfigurationError if not.
-        """
+        """Import the modules that forked processes share; ConfigurationError if that fails."""
         if not self._exports("prepare_to_fork"):
             _ = self.make_batch_agent if self._exports("make_learner") else self.Agent
             return
@@ -165,7 +162,7 @@ def load_algorithm(directory: Path) -> Algorithm:
 
 
 def _required(module: ModuleType) -> tuple[str, ...]:
-    """Return what a package must export; with a learner, its workers act in batches alone."""
+    """Return the exports that a package must have; beside a learner, workers act in batches."""
     if _missing(module, ["make_learner"]):
         return EXPORTS
     acts = "make_batch_agent" if _missing(module, ["make_actor"]) else "make_actor"

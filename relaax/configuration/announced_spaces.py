@@ -30,7 +30,7 @@ _SHOWN_CHARACTERS = 500
 _SECTION = "the algorithm section"
 
 
-#: What lines of the log begin with that say what may be wrong.
+#: The begin of the log's lines with doubts.
 DOUBTFUL = "doubtful: "
 
 #: Numbers of an observation that differ by so many times are doubtful: nine decades.
@@ -41,7 +41,7 @@ _CHANNELS = (1, 3, 4)
 
 
 class Doubt(IntEnum):
-    """What may be wrong with what an environment announces or sends."""
+    """The doubtful facts of an environment's spaces, observations and rewards."""
 
     NOTHING_ANNOUNCED = 0
     BOUNDS_NOT_WRITTEN = 1
@@ -67,7 +67,7 @@ class AnnouncedSpaces:
     def misfit(self, config: ConfigBase, section: str = _SECTION) -> str | None:
         """Return in words why no environment like this can be learnt in; None if it can be.
 
-        ``section`` is what the keys of ``config`` are called.
+        ``section`` names the keys of ``config``.
         """
         for what, announced, wanted, are_different in (
             ("observations", self.observations, config.observation_space(), differ),
@@ -79,7 +79,7 @@ class AnnouncedSpaces:
         return None
 
     def doubts(self, config: ConfigBase) -> Iterator[tuple[Doubt, str]]:
-        """Yield in words what may be wrong all the same."""
+        """Yield the doubts that remain, in words."""
         wanted, name = config.action_space(), self.environment or "a client"
         if self.observations is not None and isinstance(config, ConfigBase):
             yield from _doubts_of_observations(name, self.observations, config)
@@ -96,7 +96,7 @@ class AnnouncedSpaces:
 
 
 class Doubts:
-    """Logs what may be wrong with clients: each kind once, also of the processes forked later.
+    """Logs doubts about clients: each kind once, also of the processes forked later.
 
     ``relaax-train --check`` finds these lines in the log.
     """
@@ -118,7 +118,7 @@ class Doubts:
 
 
 def _misfit(announced: Space, wanted: Space, section: str, what: str) -> str:
-    """Return what is wrong with a space that an environment has announced."""
+    """Return the mistake in a space that an environment has announced."""
     asks = f"{section} asks for {written(wanted)}"
     if by_name := "; ".join(misfits(announced, wanted))[:_SHOWN_CHARACTERS]:
         return f"do not fit: {by_name}; {asks}"
@@ -127,7 +127,7 @@ def _misfit(announced: Space, wanted: Space, section: str, what: str) -> str:
 
 
 def _advice(announced: Space, wanted: Space, what: str) -> str:
-    """Return what to write where it is not the sizes that differ."""
+    """Return advice where it is not the sizes that differ."""
     if shape_of(announced) != shape_of(wanted):
         return ""
     if announced.get("start", 0) != wanted.get("start", 0):
@@ -148,7 +148,7 @@ def _advice(announced: Space, wanted: Space, what: str) -> str:
 def _doubts_of_observations(
     name: str, announced: Space, config: ConfigBase
 ) -> Iterator[tuple[Doubt, str]]:
-    """Yield what is doubtful of an observation, or of each that lies in a Dict or a Tuple."""
+    """Yield the doubts about an observation, or about each that lies in a Dict or a Tuple."""
     if is_nested(announced):
         for key, inner in members(announced):
             yield from _doubts_of_observations(f"{key!r} of {name}", inner, config)
@@ -244,7 +244,7 @@ def _is_whole(box: Space) -> bool:
 
 
 def _assumed(name: str, config: ConfigBase) -> str:
-    """Return what is taken for true of a client that announces nothing of its actions."""
+    """Return the assumptions about a client that announces nothing of its actions."""
     return (
         f"{name} announces no action space, as no client of version 1 of the protocol does: it is "
         f"taken to act in {written(config.action_space())[:_SHOWN_CHARACTERS]} and to observe "

@@ -1,4 +1,4 @@
-"""The commands: what ``--help`` says of each, and its options."""
+"""The commands: the help and the options of each."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field

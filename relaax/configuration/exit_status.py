@@ -48,7 +48,7 @@ def leave_undisturbed() -> None:
 
 
 def leave_at_once(status: int) -> NoReturn:
-    """End a process that has released what it holds, without Python's own way out.
+    """End a process that has released its resources, without Python's own way out.
 
     On that way the threads of gRPC and TensorFlow, which are none of Python's, may wait for one
     another for ever; that is rare, and a process that does not end holds up all others.

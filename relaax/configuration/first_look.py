@@ -1,4 +1,4 @@
-"""A look at the first steps of environments: what they send may be hard to learn from."""
+"""A look at the first steps of environments, which may be hard to learn from."""
 
 from math import inf
 
@@ -21,7 +21,7 @@ _IMAGES = 4
 
 
 class FirstLook:
-    """Says once what is doubtful in the rewards and states that a worker's environments send."""
+    """Logs once each doubt about the rewards and states that a worker's environments send."""
 
     def __init__(self, doubts: Doubts, config: ConfigBase) -> None:
         self._doubts = doubts
@@ -58,7 +58,7 @@ class FirstLook:
             )
 
     def _look_at_images(self, states: dict[str, npt.NDArray[np.floating]]) -> None:
-        """Look at what is no image of bytes, which a network divides by 255."""
+        """Look at images of numbers; those of bytes are divided by 255."""
         for name, part in states.items():
             if part.ndim == _IMAGES and (highest := float(np.abs(part).max())) > MOST_PIXEL:
                 self._doubts.say(*large_pixels(_sender(name), highest, "another type than uint8"))
@@ -75,7 +75,7 @@ def _sender(name: str) -> str:
 
 
 def first_look(doubts: Doubts, config: object, *, learns: bool) -> FirstLook | None:
-    """Return what looks at the first steps of a worker, or of an actor.
+    """Return the look at the first steps of a worker, or of an actor.
 
     None where nothing ``learns`` from them, and for a configuration that is no ``ConfigBase``.
     """

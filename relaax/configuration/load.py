@@ -58,7 +58,7 @@ _OF_ACCESS = [
     "--environments-without-certificate",
 ]
 
-#: Options that stand in one section for those who have none in their own: with the command of that
+#: Options that one section has for commands without one in their own section: the command of that
 #: section, and the option there.
 _FROM_OTHERS = {
     "--replay-servers": (LEARNER.name, "--replay-servers"),
@@ -98,7 +98,7 @@ class Configuration(Generic[Options]):
 
     @property
     def run_name(self) -> str:
-        """The name of the run in TensorBoard: ``--run-name``, or that of the YAML file."""
+        """The name of the run in TensorBoard: ``--run-name``, or the name of the YAML file."""
         return getattr(self.options, "run_name", None) or self.algorithm.source.stem
 
 
@@ -158,7 +158,7 @@ def _flags(command: Command[Any], arguments: Sequence[str]) -> dict[str, Any]:
 def _layers(
     command: Command[Any], flags: dict[str, Any], content: dict[str, Any], path: Path, access: str
 ) -> list[Layer]:
-    """Return what all sources say of a command's options, the strongest first."""
+    """Return the values that all sources have for a command's options, the strongest first."""
     known = [str(field.alias) for field in command.options.model_fields.values()]
     own = _section(content, command.name, path)
     _refuse_unknown(own, known, f"{path}: {command.name}: ")

@@ -25,7 +25,7 @@ _NUMBER = re.compile(r"[-+]?[0-9.]+([eE][-+]?[0-9]+)?")
 
 
 def explain(error: ValidationError) -> list[str]:
-    """Return a line for each mistake: the key, what is wrong, and the given value."""
+    """Return a line for each mistake: the key, the reason, and the given value."""
     lines = []
     for mistake in error.errors():
         key = ": ".join(str(part) for part in mistake["loc"] if not _is_internal(part))

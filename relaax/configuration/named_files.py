@@ -96,12 +96,12 @@ def with_file_beside(source: Path, parameters: Mapping[str, Any]) -> dict[str, A
 
 
 def with_access_file(content: Mapping[str, Any], source: Path) -> dict[str, Any]:
-    """Return what the YAML file ``source`` holds, with the keys of the file that ``access`` names.
+    """Return the ``content`` of the YAML file ``source``, with the keys of the access file.
 
-    That file's path is relative to the folder of ``source``. Paths of tokens and certificates are
-    whole, in all sections: a relative one is in the folder of the file that has it, or in the
-    working directory if a file is there and none in that folder. ConfigurationError if the file
-    cannot be read.
+    The key ``access`` may name that file, relative to the folder of ``source``. Paths of tokens and
+    certificates are whole, in all sections: a relative one is in the folder of the file that has
+    it, or in the working directory if a file is there and none in that folder. ConfigurationError
+    if the file cannot be read.
     """
     whole = {name: _with_files_beside(source, section) for name, section in content.items()}
     file = _access_file(content, source)
@@ -113,7 +113,7 @@ def with_access_file(content: Mapping[str, Any], source: Path) -> dict[str, Any]
 def place_of_access(content: Mapping[str, Any], source: Path) -> str:
     """Return, for messages, where the keys of ``access`` stand: in a file of their own, or not.
 
-    ``content`` is what ``source`` holds, as it is written.
+    ``content`` is the content of ``source``, as it is written.
     """
     return str(_access_file(content, source) or f"{source}: {ACCESS}")
 

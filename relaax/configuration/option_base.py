@@ -196,7 +196,7 @@ class DeliveringOptions(TrainingOptions, ReplayServersOptions):
 
 
 class StoringOptions(Options):
-    """How long stored steps, and those who deliver them, are remembered."""
+    """How long stored steps, and their writers, are remembered."""
 
     lease: kinds.SecondsOption = option(
         60.0, "forget a worker of which nothing was heard for so many seconds"
@@ -227,7 +227,7 @@ def require_none_of(options: StoringOptions, names: Sequence[str], reason: str) 
 
 
 def require_interval_of_eviction(options: StoringOptions) -> None:
-    """Raise ConfigurationError for an interval of what is not done."""
+    """Raise ConfigurationError for an interval of evictions that never happen."""
     if options.evict_after is None:
         require_none_of(
             options, ("evict_interval",), "without --evict-after nothing is evicted by its age"

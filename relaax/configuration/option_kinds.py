@@ -1,4 +1,4 @@
-"""Kinds of options: what a value must be, and how it looks on the command line."""
+"""Kinds of options: the check of a value, and its look on the command line."""
 
 import json
 import os
@@ -58,7 +58,7 @@ class Flag:
     metavar: str | tuple[str, ...]
     #: Whether it takes several values.
     takes_several: bool = False
-    #: What the flag means without a value; None where it needs one.
+    #: The value of a flag that is given without one; None where it needs one.
     alone: str | None = None
 
 
@@ -152,7 +152,7 @@ def _text(value: Any) -> Any:
 
 
 def _mapping(value: Any) -> Any:
-    """Take JSON, as the command line has it, for what it says."""
+    """Read JSON, as the command line has it."""
     try:
         found = json.loads(value) if isinstance(value, str) else value
     except ValueError as error:

@@ -23,7 +23,7 @@ from relaax.configuration.option_base import (
     option,
 )
 
-#: What to write in the place of options that there were.
+#: Advice for options that there were.
 REPLACED = {
     "--inference": "write '--workers: auto' for what was 'batched'; leave it out, or write "
     "'--workers: connection', for what was 'inline'"

@@ -22,8 +22,8 @@ from relaax.telemetry.throttled_log import in_words
 def require_spaces(config: ConfigBase, directory: Path) -> None:
     """Raise ConfigurationError for a space that is malformed, or that ``config`` cannot make.
 
-    ``directory`` is the algorithm's folder, which is named with the line that fails. What is no
-    ``ConfigBase`` and has no spaces is left alone.
+    ``directory`` is the algorithm's folder, which is named with the line that fails. A
+    configuration without spaces, which is no ``ConfigBase``, is left alone.
     """
     for name in ("observation_space", "action_space"):
         method = getattr(config, name, None)

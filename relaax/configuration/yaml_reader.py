@@ -1,4 +1,4 @@
-"""Reads YAML files, with 1e8 and 7e-4 as numbers, and none that grows when it is read.
+"""Reads YAML files, with 1e8 and 7e-4 as numbers, and refuses a file that grows when it is read.
 
 Aliases let a few lines stand for billions of values ("billion laughs"). They cost nothing until
 something walks through them: a check, a copy, or a message that shows a value.
@@ -29,7 +29,7 @@ _FLOAT = re.compile(
 )
 _FLOAT_TAG = "tag:yaml.org,2002:float"
 
-#: What PyYAML says as the second half of a sentence, whose first half is of another line.
+#: Messages of PyYAML that are the second half of a sentence, whose first half is of another line.
 _IN_WHOLE = {
     "but found another document": (
         "a second document begins here, with '---', and a file has one: delete this line, or write "

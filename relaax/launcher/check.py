@@ -1,4 +1,4 @@
-"""What is wrong, or doubtful, in the configuration of a training, before anything is started."""
+"""Mistakes and doubts in the configuration of a training, before anything is started."""
 
 import os
 import re
@@ -20,10 +20,10 @@ from relaax.launcher.shell_words import python_program
 from relaax.replay.process.replay_memory import memory_of_replay
 from relaax.telemetry.logs import OLDER_FILES
 
-#: What a line says that runs a learner, however it does.
+#: In a line that runs a learner, in any way.
 _RUNS_LEARNER = re.compile(r"relaax-learner|relaax\.server\.learner")
 
-#: What a line says that runs a program of RELAAX, and what one says that plays environments.
+#: In a line that runs a program of RELAAX, and in one that plays environments.
 _OF_RELAAX, _PLAYS = re.compile(r"relaax[-.]"), re.compile(r"(^|\s)--rlx-server\b")
 
 _PARAMETER_SERVER, _RLX = PARAMETER_SERVER.name, RLX_SERVER.name
@@ -51,9 +51,9 @@ _READ = ("--config", "--aws-keys", *FILES)
 
 @dataclass(frozen=True)
 class Findings:
-    """Sentences: what keeps the training from starting, or from learning; and what may be meant.
+    """Sentences: mistakes, which keep the training from starting or from learning; and doubts.
 
-    ``notes`` say what the training will take.
+    ``notes`` say how much memory the training will take.
     """
 
     mistakes: list[str] = field(default_factory=list)
@@ -65,7 +65,7 @@ def require_start_folder(procfile: Path, processes: Iterable[Described]) -> None
     """Raise ConfigurationError for a file that is missing here, and is there for the Procfile.
 
     That is below the folder of the Procfile, or below the one around it: from there its lines are
-    to be started. What is missing there, too, is left to the program that needs it.
+    to be started. A file that is missing there, too, is left to the program that needs it.
     """
     here = Path.cwd()
     places = [place for place in procfile.resolve().parents[:2] if place != here]
@@ -124,9 +124,9 @@ def check(processes: Sequence[Described], *, on_one_machine: bool = True) -> Fin
 
 
 def doubts_in(log: Path) -> list[str]:
-    """Return what servers have said of environments since the last start of a training in ``log``.
+    """Return the doubts of servers about environments since the last start in ``log``.
 
-    What was said before that is of other settings. A file that has grown was renamed meanwhile.
+    Earlier doubts are of other settings. A file that has grown was renamed meanwhile.
     """
     text = ""
     for path in (log, *(Path(f"{log}.{number}") for number in range(1, OLDER_FILES + 1))):
@@ -144,7 +144,7 @@ def doubts_in(log: Path) -> list[str]:
 def _memory(
     algorithm: Algorithm, config: ConfigBase, section: AlgorithmSection, lines: Sequence[Described]
 ) -> Iterator[str]:
-    """Yield what replays of this machine take; ConfigurationError for one that takes too much."""
+    """Yield the memory of replays on this machine; ConfigurationError where it is too much."""
     spec = algorithm.replay_spec(config)
     for line in lines:
         options = line.options

@@ -138,7 +138,7 @@ class Described:
     def begins_training(self) -> bool:
         """Return whether it is the server that a training is known by.
 
-        A replica, and a shard that is not the first one, belong to that of another server.
+        A replica, and a shard that is not the first one, belong to the training of another server.
         """
         if PARAMETER_SERVER.name not in self.text:
             return False
@@ -168,7 +168,7 @@ def read_procfile(path: Path) -> dict[str, str]:
 
 
 def described(lines: Mapping[str, str], settings: Sequence[str] = ()) -> list[Described]:
-    """Return the process of each line; those of RELAAX are told the ``settings`` of ``--set``."""
+    """Return the process of each line; RELAAX's programs are told the ``settings`` of ``--set``."""
     return [_described(name, text, settings) for name, text in lines.items()]
 
 
@@ -193,7 +193,7 @@ def _described(name: str, text: str, settings: Sequence[str]) -> Described:
 
 
 def _read(program: str, arguments: Sequence[str]) -> Configuration[Any]:
-    """Return what a program reads; ConfigurationError where it would end with its usage."""
+    """Return the configuration of a program; ConfigurationError where it would show its usage."""
     said = StringIO()
     try:
         with redirect_stderr(said), redirect_stdout(said):
@@ -206,7 +206,7 @@ def _read(program: str, arguments: Sequence[str]) -> Configuration[Any]:
 def copied(
     processes: Sequence[Described], counts: Mapping[str, int], needs: Mapping[str, Needs]
 ) -> list[Described]:
-    """Return the processes, by their lines some of them several times, with what they need.
+    """Return the processes, by their lines some of them several times, with their needs.
 
     ConfigurationError for a count of a line that is not there or cannot have one, and for what a
     server refuses.

@@ -32,13 +32,13 @@ class ProgressView:
 
     Below them is a row for each group of processes, as far as there is room.
 
-    What it returns is text for the terminal that ``stream`` is. Rows are cut to the width, so that
+    It returns text for the terminal that ``stream`` is. Rows are cut to the width, so that
     they can be erased again.
     """
 
     def __init__(self, stream: TextIO) -> None:
         self._console = Console(file=stream, highlight=False, markup=False, emoji=False)
-        #: What was rendered last, and what for: a log of many lines draws the same rows again.
+        #: The last rendered rows, and their input: a log of many lines draws the same rows again.
         self._rendered_for: tuple[str, tuple[LiveLine, ...], int, int] | None = None
         self._rendered, self._lengths = "", [0]
         #: Lengths of the rows that are on the terminal.
@@ -56,7 +56,7 @@ class ProgressView:
         return self._rendered
 
     def erase(self) -> str:
-        """Return what erases the rows that were drawn last.
+        """Return the codes that erase the rows that were drawn last.
 
         A terminal that has become narrower has broken them into more rows.
         """
@@ -102,7 +102,7 @@ def _bar(progress: TrainingProgress) -> Table:
 
 
 def _figures(progress: TrainingProgress) -> Text:
-    """Return what 80 columns have room for: steps, return, environments and connections."""
+    """Return as many figures as 80 columns have room for."""
     parts = [progress.steps(), progress.returns()]
     if progress.needed_episodes is not None:  # instead of the connections
         parts[-1] += f" ({progress.episodes} of {progress.needed_episodes})"

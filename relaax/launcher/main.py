@@ -8,7 +8,7 @@ launcher itself is killed, they are stopped in the same way.
 
 The exit status is
 
-- that of the process that exited first, or 128 + N if signal N ended it,
+- the status of the process that exited first, or 128 + N if signal N ended it,
 - 130 after SIGINT,
 - 143 after SIGTERM, after SIGHUP (the terminal was closed), and when the output cannot be written,
 - 2 if the Procfile cannot be used.
@@ -50,7 +50,7 @@ from relaax.processes.run_variables import INCARNATION, RUN
 from relaax.processes.whole_numbers import positive
 from relaax.telemetry.live_lines import ASKED_BY
 
-#: What processes may be given on machines of their own, by option.
+#: The resources of processes on machines of their own, by option.
 _AMOUNTS = {
     "cpus": "cores (default: 1)",
     "gpus": "GPUs (default: 0)",
@@ -65,7 +65,7 @@ stop the others: at the end of a training, the parameter server or the RLX serve
 is "honcho -f PROCFILE start" with the progress below the log. Ctrl-C saves a checkpoint and
 stops."""
 
-#: What makes a folder that can be trained, and what this command can write itself.
+#: The ways to a folder that can be trained.
 _WITHOUT_PROCFILE = (
     "; relaax-new makes a folder with a Procfile, and --new-algorithm DIR an algorithm "
     "to start from"
@@ -245,7 +245,7 @@ def _log_path(arguments: argparse.Namespace, processes: Sequence[Described]) -> 
 
 
 def _say_doubts(findings: Findings) -> None:
-    """Print what is doubtful; ConfigurationError for a mistake."""
+    """Print the doubts; ConfigurationError for a mistake."""
     if findings.mistakes:
         raise ConfigurationError("; ".join(findings.mistakes))
     for doubt in findings.doubts:
@@ -293,7 +293,7 @@ def _check_or_run_serial(parser: argparse.ArgumentParser, arguments: argparse.Na
 
 
 def _refuse(parser: argparse.ArgumentParser, reason: str) -> NoReturn:
-    """End with a line that says what is wrong with a file; no usage helps there."""
+    """End with a line that names a mistake in a file; no usage helps there."""
     parser.exit(USAGE, f"{parser.prog}: error: {reason}\n")
 
 
@@ -367,7 +367,7 @@ def _target(text: str) -> Target:
 
 
 def _amounts(text: str) -> dict[str, float]:
-    """Return what ``NAME=N,...`` says."""
+    """Return the numbers of ``NAME=N,...`` by name."""
     found = {}
     for each in text.split(","):
         name, _, amount = each.partition("=")

@@ -65,7 +65,7 @@ def write_new_folder(directory: Path, files: Mapping[str, str]) -> list[Path]:
 
 @dataclass(frozen=True)
 class Kind:
-    """What is special about a folder."""
+    """The special parts of a folder."""
 
     #: The module of the template that becomes ``environment.py``.
     environment: str
@@ -184,7 +184,7 @@ def _moved(port: int, found: re.Match[str]) -> str:
 
 
 def kind_of_gymnasium(env_id: str) -> Kind:
-    """Return what trains the environment ``env_id``; ConfigurationError if that is impossible."""
+    """Return the folder for the environment ``env_id``; ConfigurationError if there is none."""
     try:
         import gymnasium  # a part of the extra "environments"
     except ImportError as error:
@@ -225,7 +225,7 @@ def kind_of_gymnasium(env_id: str) -> Kind:
 def _sizes(
     env_id: str, observations: Any, actions: Any, spaces: Any
 ) -> tuple[str, tuple[tuple[str, str], ...]]:
-    """Return the section for an environment's spaces, and what they are in it."""
+    """Return the section for an environment's spaces, and its changes of text."""
     if not isinstance(observations, spaces.Box):
         raise ConfigurationError(
             f"--gymnasium: the observations of {env_id} are {observations}; this writes folders "
@@ -263,7 +263,7 @@ def _bound(key: str, values: Any) -> str:
 
 
 def next_steps(directory: Path, files: list[Path]) -> str:
-    """Return what is said when the folder has been written."""
+    """Return the text that follows when the folder has been written."""
     return f"""\
 {directory} holds {", ".join(path.name for path in files)}.
 
@@ -305,7 +305,7 @@ def _read(name: str) -> str:
 
 
 def _filled(text: str, changes: tuple[tuple[str, str], ...]) -> str:
-    """Return ``text`` with other words in place of those of the template."""
+    """Return ``text`` with other words in place of the template's."""
     for old, new in changes:
         if old not in text:
             raise AssertionError(f"the template has no {old!r}")

@@ -91,7 +91,7 @@ def _listens_at(process: Described) -> Iterator[Address]:
 
 
 def _is_taken(address: Address) -> bool:
-    """Return whether another process listens there; what else is wrong its server will say."""
+    """Return whether another process listens there; all other mistakes are left to the server."""
     if not address.port:
         return False
     with suppress(OSError):

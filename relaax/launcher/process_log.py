@@ -1,4 +1,4 @@
-"""The file into which ``relaax-train`` writes what all processes say."""
+"""The file into which ``relaax-train`` writes the output of all processes."""
 
 import json
 import logging
@@ -51,8 +51,8 @@ _PROGRESS = re.compile(
 class ProcessLog:
     """Writes each line with its time, the name of the process in the Procfile, and its level.
 
-    What is printed, and not logged, has the level INFO. It is the only writer, and takes whole
-    lines, so that no process can break another one's.
+    A line that is printed, and not logged, has the level INFO. It is the only writer, and takes
+    whole lines, so that no process can break another one's.
     """
 
     def __init__(self, path: Path, clock: Callable[[], float] = time.monotonic) -> None:

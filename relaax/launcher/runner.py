@@ -31,7 +31,7 @@ _KILL_S = 10.0
 #: How often signals and deadlines are looked at.
 _LOOK_S = 0.1
 
-#: What kills, or follows from a fault of the program itself.
+#: Signals that kill, or that follow from a fault of the program itself.
 _FATAL = {
     signal.SIGKILL,
     signal.SIGSEGV,
@@ -117,7 +117,7 @@ class Runner:
         self._received = number
 
     def _look(self) -> None:
-        """Do what a signal, or a deadline that is over, asks for."""
+        """Act on a signal, and on a deadline that is over."""
         if self._received is not None:
             number, self._received = self._received, None
             self._say(f"{signal.Signals(number).name} received")
@@ -254,7 +254,7 @@ class _Process:
             self._say("others have moved: it starts again, with their addresses")
 
     def _run_once(self) -> int:
-        """Start it, pass on what it prints until it ends, and return its status."""
+        """Start it, pass its output on until it ends, and return its status."""
         with self._lock:
             self._has_started = self._is_to_start_again = False
         self._starts += 1

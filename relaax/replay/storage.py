@@ -308,7 +308,7 @@ class Storage:
 
 
 def _positions(flags: Flags, first: int) -> IntArray:
-    """Return positions int64 [N] within their episodes; ``first`` is that of the first row."""
+    """Return positions int64 [N] within their episodes; ``first`` is the first row's."""
     count = np.arange(len(flags))
     if not (flags & START).any():
         return count + first

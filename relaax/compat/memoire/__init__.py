@@ -7,7 +7,7 @@
 ``table``     how entries are weighed, drawn and read
 ``returns``   returns of steps, and how far the news of later ones reach back
 ``settings``  the properties of a memory that may be set
-``entry``     what an entry is
+``entry``     the fields of an entry
 ``service``   Memoire's gRPC service beside the one of ``relaax.replay``, both ends
 """
 

@@ -1,4 +1,4 @@
-"""What ``ReplayMemoryClient`` does: an actor's end (seed 001, under its names)."""
+"""``ReplayMemoryClient``: an actor's end (seed 001, under its names)."""
 
 import secrets
 import threading
@@ -27,12 +27,12 @@ CONNECT_TIMEOUT_S = 60.0
 #: A call that has no time left is given so long.
 LEAST_CALL_S = 0.05
 
-#: How long ``close`` waits for what is not stored yet.
+#: How long ``close`` waits for entries that are not stored yet.
 CLOSE_TIMEOUT_S = 5.0
 
 
 class ReplayMemoryClient:
-    """Sends an actor's entries to a ``ReplayMemoryServer``, and receives what it publishes.
+    """Sends an actor's entries to a ``ReplayMemoryServer``, and receives its publications.
 
     The endpoints may be set later, but before they are used; one that is not set is that of
     ``req_endpoint``. ``uuid``: the client's name, drawn if omitted. Only one client at a time may
@@ -69,7 +69,7 @@ class ReplayMemoryClient:
         self._lock = threading.Lock()
 
     def get_info(self, timeout_s: float = CONNECT_TIMEOUT_S) -> MemoryInfo:
-        """Take a slot, and ask what an entry is; wait for a server that does not answer yet.
+        """Take a slot, and ask for an entry's fields; wait for a server that does not answer yet.
 
         ReplayAway if it does not within ``timeout_s``, or if other clients have all slots.
         """
@@ -87,7 +87,7 @@ class ReplayMemoryClient:
 
     @property
     def rem(self) -> MemoryInfo:
-        """What the server's memory is; asks, the first time."""
+        """The description of the server's memory; asked for at the first use."""
         return self._info or self.get_info()
 
     @property
@@ -148,7 +148,7 @@ class ReplayMemoryClient:
         return as_tuples(self.sample(batch_size, timeout_s))
 
     def sample(self, count: int, timeout_s: float | None = None) -> Sample:
-        """Draw as ``get_data`` does; return what is drawn by names, and how probable it was.
+        """Draw as ``get_data`` does; return the fields by name, and how probable each item was.
 
         NotReady after ``timeout_s``, also while the server is away; MemoryClosed.
         """
@@ -200,7 +200,7 @@ class ReplayMemoryClient:
             return self._stubs[target]
 
     def _write(self, info: MemoryInfo) -> ReplayWriter:
-        """Return what sends entries, by which the server hears of the client, too."""
+        """Return the writer of entries, by which the server hears of the client, too."""
         with self._lock:
             if self._writer is None:
                 self._writer = ReplayWriter(

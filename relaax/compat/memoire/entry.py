@@ -1,4 +1,4 @@
-"""What an entry is: fields of the user's own, then reward, probability and value."""
+"""The fields of an entry: the user's own, then reward, probability and value."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -24,7 +24,7 @@ LAST = ("reward", "prob", "value")
 #: Before the names of the entries ``multi_step`` later.
 NEXT = "next "
 
-#: What is drawn beside an entry's fields: its return, and the weight by which it was drawn.
+#: Columns beside an entry's fields: its return, and the weight by which it was drawn.
 QVEST, WEIGHT = "qvest", "weight"
 
 
@@ -55,7 +55,7 @@ def schema_of(entry: Sequence[npt.ArrayLike]) -> Schema:
 
 
 def require_rewards(schema: Schema) -> None:
-    """Raise ConfigurationError unless reward, probability and value are what Memoire takes."""
+    """Raise ConfigurationError unless Memoire takes reward, probability and value."""
     reward, prob, value = (schema.columns[name] for name in LAST)
     for name in LAST:
         if schema.columns[name].dtype != np.float32:
@@ -77,7 +77,7 @@ def require_rewards(schema: Schema) -> None:
 
 @dataclass(frozen=True)
 class MemoryInfo:
-    """What never changes in a memory, as its clients know it, too."""
+    """The properties of a memory that never change, as its clients know them, too."""
 
     schema: Schema
     num_slot: int

@@ -1,4 +1,4 @@
-"""What ``ReplayMemory`` does: entries of many clients, drawn by their errors, in rollouts.
+"""``ReplayMemory``: entries of many clients, drawn by their errors, in rollouts.
 
 Seed 001, "ReplayMemory", under its names.
 """
@@ -169,8 +169,8 @@ class ReplayMemory(MemorySettings):
     """Entries of ``num_slot`` clients, at most ``max_step`` of each; for many threads.
 
     ``entry``: arrays that show the type and shape of each field. The last three are the reward, the
-    probability of the action and the value. ConfigurationError for others. ``replay`` has what is
-    stored, and its writers are the clients.
+    probability of the action and the value. ConfigurationError for others. ``replay`` stores
+    them, and its writers are the clients.
     """
 
     __slots__ = ("_closed", "_table", "clients", "info", "replay")
@@ -231,7 +231,7 @@ class ReplayMemory(MemorySettings):
         return self.clients.index_of(client)
 
     def close(self) -> None:
-        """Let what waits for entries raise MemoryClosed."""
+        """Let all calls that wait for entries raise MemoryClosed."""
         self._closed.set()
 
     def get_data(self, batch_size: int, timeout_s: float | None = None) -> Batch:
@@ -245,7 +245,7 @@ class ReplayMemory(MemorySettings):
         return as_tuples(self.sample(batch_size, timeout_s))
 
     def sample(self, count: int, timeout_s: float | None = None) -> Sample:
-        """Draw as ``get_data`` does; return what is drawn by names, and how probable it was."""
+        """Draw as ``get_data`` does; return the fields by name, and how probable each item was."""
         return tried(
             lambda left_s: self.replay.sample(TABLE, count, left_s), timeout_s, self._closed
         )

@@ -42,7 +42,7 @@ def is_inproc(endpoint: str) -> bool:
 
 
 def target_of(endpoint: str) -> str:
-    """Return what gRPC calls ``tcp://HOST:PORT``, ``ipc://PATH``, or HOST:PORT.
+    """Return the gRPC target of ``tcp://HOST:PORT``, ``ipc://PATH``, or HOST:PORT.
 
     ``*`` as the host is every address of this machine. ConfigurationError for others.
     """
@@ -103,7 +103,7 @@ class Proxy:
     ) -> None:
         """Subscribe to a server, or proxy, at ``front_ep``, and serve subscribers at ``back_ep``.
 
-        A message is fetched once for all who wait for it.
+        A message is fetched once for all subscribers that wait for it.
         """
         _require((front_mode, Conn), (back_mode, Bind), "calls in front and listens behind")
         self._open(back_ep, self._forwarding(front_ep, shares=True), hwm)
@@ -119,7 +119,7 @@ class Proxy:
                 end.wait(GRACE_S + CLOSE_S)
 
     def _behind(self, front_mode: Mode, back_ep: str, back_mode: Mode) -> Handlers:
-        """Return what answers the calls that come in front."""
+        """Return the handlers of the calls that come in front."""
         _require((front_mode, Bind), (back_mode, Conn), "listens in front and calls behind")
         return self._forwarding(back_ep, shares=False)
 
@@ -152,7 +152,7 @@ def _require(front: tuple[Mode, Mode], back: tuple[Mode, Mode], rule: str) -> No
 
 
 class Forwarder(grpc.GenericRpcHandler):  # type: ignore[misc]  # grpc has no types
-    """Answers every call with what a server at ``target`` answers.
+    """Answers every call with the answer of a server at ``target``.
 
     If it ``shares``, equal calls at the same time are one call, which has no effect at the server.
     """
@@ -164,7 +164,7 @@ class Forwarder(grpc.GenericRpcHandler):  # type: ignore[misc]  # grpc has no ty
         self._lock = threading.Lock()
 
     def service(self, handler_call_details: grpc.HandlerCallDetails) -> grpc.RpcMethodHandler:
-        """Return what answers a call, as gRPC asks it."""
+        """Return the handler of a call, as gRPC asks for it."""
         method = handler_call_details.method
         return grpc.unary_unary_rpc_method_handler(
             lambda request, context: self._forward(method, request, context)

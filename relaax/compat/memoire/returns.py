@@ -65,7 +65,7 @@ class ReturnRule:
     def before(
         self, rewards: FloatArray, next_values: FloatArray, next_return: FloatArray
     ) -> FloatArray:
-        """Return those of N <= BLOCK steps [N, J] before one whose return is ``next_return`` [J].
+        """Return the returns of N <= BLOCK steps [N, J] before the one of ``next_return`` [J].
 
         ``next_values`` [N, J] are those of the steps that follow each.
         """
@@ -76,7 +76,7 @@ class ReturnRule:
         return found
 
     def errors(self, returns: FloatArray, values: FloatArray) -> FloatArray:
-        """Return the errors [N] of values [N, J]; those of several kinds may cancel each other."""
+        """Return the errors [N] of values [N, J]; errors of several kinds may cancel each other."""
         summed: FloatArray = ((returns - values) * self.reward_coeff).sum(axis=-1)
         return summed
 

@@ -1,4 +1,4 @@
-"""What ``ReplayMemoryServer`` does: a memory that clients reach (seed 001, under its names)."""
+"""``ReplayMemoryServer``: a memory that clients reach (seed 001, under its names)."""
 
 import threading
 from collections.abc import Sequence
@@ -37,7 +37,7 @@ class LogFile:
         self._lock = threading.Lock()
 
     def open(self, path: str | Path, mode: str = "a") -> None:
-        """Write to ``path`` from now on: anew with mode ``w``, behind what is there with ``a``."""
+        """Write to ``path`` from now on: anew with mode ``w``, behind its content with ``a``."""
         if mode not in ("w", "a"):
             raise ConfigurationError(f"the mode of a log file is 'w' or 'a', not {mode!r}")
         file = Path(path).open(mode, buffering=1, encoding="utf-8")  # noqa: SIM115 - ``close`` does
@@ -87,11 +87,11 @@ class ReplayMemoryServer(Proxy):
         self._handlers: Handlers = [method_handlers(self._replay), memoire.handlers()]
 
     def rep_worker_main(self, endpoint: str, mode: Mode = Bind) -> None:
-        """Answer calls at ``endpoint``; with ``Conn``, those of a proxy of this server."""
+        """Answer calls at ``endpoint``; with ``Conn``, calls of a proxy of this server."""
         self._work_at(endpoint, mode, self.rep_hwm)
 
     def pull_worker_main(self, endpoint: str, mode: Mode = Bind) -> None:
-        """Take entries at ``endpoint``; with ``Conn``, those of a proxy of this server."""
+        """Take entries at ``endpoint``; with ``Conn``, entries from a proxy of this server."""
         self._work_at(endpoint, mode, self.pull_hwm)
 
     def bind(self, endpoint: str, hwm: int = HIGH_WATER_MARK) -> None:
@@ -103,13 +103,13 @@ class ReplayMemoryServer(Proxy):
         return self.rem.get_data(batch_size, timeout_s)
 
     def sample(self, count: int, timeout_s: float | None = None) -> Sample:
-        """Draw as ``get_data`` does; return what is drawn by names, and how probable it was."""
+        """Draw as ``get_data`` does; return the fields by name, and how probable each item was."""
         return self.rem.sample(count, timeout_s)
 
     def pub_bytes(self, topic: str | Buffer, data: Buffer | str | None = None) -> None:
         """Publish ``data``, or with one argument a message of the topic "".
 
-        Each topic keeps its newest message for those who subscribe later.
+        Each topic keeps its newest message for later subscribers.
         """
         name, message = message_of(topic, data)
         if self.pub_endpoint:
@@ -119,14 +119,14 @@ class ReplayMemoryServer(Proxy):
         self._topics.publish(name, message)
 
     def set_logfile(self, logfile_path: str | Path, mode: str = "a") -> None:
-        """Write clients' messages to a file: anew with mode "w", behind what is there with "a".
+        """Write clients' messages to a file: anew with mode "w", behind its content with "a".
 
         Lines are ``time,uuid,message``.
         """
         self._log.open(logfile_path, mode)
 
     def print_info(self) -> None:
-        """Print what the memory is and holds."""
+        """Print the sizes, fields and counts of the memory."""
         info = self.rem.info
         fields = ", ".join(f"{name} {column}" for name, column in info.schema.columns.items())
         print(f"{info.num_slot} slots of {info.max_step} entries: {fields}")

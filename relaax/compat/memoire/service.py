@@ -56,7 +56,7 @@ class Topics:
             return self._messages[topic] if self._has(topic, known) else None
 
     def close(self) -> None:
-        """Let what waits for messages go on without."""
+        """Let all calls that wait for messages go on without one."""
         with self._changed:
             self._is_closed = True
             self._changed.notify_all()
@@ -79,7 +79,7 @@ class MemoireServicer:
     def get_info(
         self, request: memoire_pb2.Client, context: grpc.ServicerContext
     ) -> memoire_pb2.Info:
-        """Give a client its slot, and say what an entry is."""
+        """Give a client its slot, and describe an entry."""
         info = self._memory.info
         index = answered(context, lambda: self._memory.slot_of(request.writer))
         return memoire_pb2.Info(
@@ -122,7 +122,7 @@ class MemoireServicer:
         return replay_pb2.Nothing()
 
     def handlers(self) -> grpc.GenericRpcHandler:
-        """Return what a gRPC server answers calls with."""
+        """Return the handlers of a gRPC server."""
         pb, done = memoire_pb2, replay_pb2.Nothing.SerializeToString
         handlers = {
             "GetInfo": unary(self.get_info, pb.Client.FromString, pb.Info.SerializeToString),

@@ -52,7 +52,7 @@ class KindSetting(Setting):
 
 
 class MemorySettings:
-    """What may be set. Each property has an effect on what comes later.
+    """The properties that may be set. Each has an effect on later entries and draws.
 
     Those of rollouts (``rollout_len``, ``do_padding``, ``frame_stack``, ``multi_step``) have it on
     stored entries, too.
@@ -63,7 +63,7 @@ class MemorySettings:
 
     #: The exponent of errors; 0 draws all entries alike.
     priority_exponent = Setting(0.0)
-    #: How much the return of the next step counts in that of a step, beside its value.
+    #: How much the return of the next step counts in a step's own, beside its value.
     mix_lambda = Setting(1.0, most=1)
     #: The discount factor of each kind of reward, and how much its error counts.
     discount_factor = KindSetting()

@@ -133,7 +133,7 @@ class DecayingWeights(Prioritized):
         return super().most if self._settings.priority_decay else len(self)
 
     def weigh(self, rows: IntArray, weights: FloatArray) -> None:
-        """Let ``rows`` [N] have these weights [N]; those of the weight 0 are no items."""
+        """Let ``rows`` [N] have these weights [N]; rows of the weight 0 are no items."""
         self.remove(rows)
         is_item = weights > 0
         self.add(rows[is_item])
@@ -279,6 +279,6 @@ class ErrorTable(Table):
             self._storage.evict(rows[:gone])
 
     def _renew(self, rows: IntArray) -> None:
-        """Let ``rows`` [N] be drawn by their weights if they have what they need."""
+        """Let ``rows`` [N] be drawn by their weights if the rows that they need are there."""
         may = self._view.items(self._storage, rows)
         self._by_weight.weigh(rows, np.where(may, self._weights[rows], 0.0))

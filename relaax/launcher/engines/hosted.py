@@ -92,13 +92,13 @@ class Hosted:
         return lines, None
 
     def signal(self, number: int) -> None:
-        """Send a signal to the command and what it has started."""
+        """Send a signal to the command and to all processes that it has started."""
         if self._pid is not None:
             with suppress(ProcessLookupError):
                 os.killpg(self._pid, number)
 
     def _read(self, program: subprocess.Popen[bytes], words: IO[str], said: dict[str, int]) -> None:
-        """Keep what is printed, until the command ends; its standard input is closed then."""
+        """Keep the printed lines, until the command ends; its standard input is closed then."""
         with program, words:
             for line in program.stdout or ():
                 self._lines.put(line)
@@ -111,6 +111,6 @@ class Hosted:
 
 
 def _said(words: IO[str]) -> dict[str, int]:
-    """Return what the next line says; nothing at the end."""
+    """Return the word and number of the next line; nothing at the end."""
     name, _, number = words.readline().partition(" ")
     return {name: int(number)} if number else {}

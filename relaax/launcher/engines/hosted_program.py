@@ -38,7 +38,7 @@ _IGNORED = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 #: The words of ``--status``.
 GROUP, STATUS = "group", "status"
 
-#: Exit status of what cannot be started.
+#: Exit status of a command that cannot be started.
 CANNOT_START = 126
 
 
@@ -117,7 +117,7 @@ class _Command:
         return self._child.wait()
 
     def _pass_on(self, output: IO[bytes] | None) -> None:
-        """Print what the command prints, as long as anybody reads it: it may have to save yet."""
+        """Pass the command's output on, as long as anybody reads it: it may have to save yet."""
         for line in output or ():
             with suppress(BrokenPipeError):
                 sys.stdout.buffer.write(line)

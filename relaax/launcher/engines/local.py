@@ -44,7 +44,7 @@ class LocalEngine:
         return self._hosted[name].start(self.run_of(name, number))
 
     def run_of(self, name: str, number: int) -> Run:
-        """Return the command of a process, and what goes with it."""
+        """Return the command of a process, with its folder and variables."""
         process = self._told[name]
         command = waiting_for_servers(process, self._ports)
         variables = process.variables(self._variables, number)

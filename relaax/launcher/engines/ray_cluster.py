@@ -22,13 +22,13 @@ from relaax.launcher.runner import GivenUp, MachineIsGone
 #: How long something is waited for before it is looked whether it still should.
 _LOOK_S = 0.5
 
-#: After this time it is said what is waited for.
+#: After this time the reason of a wait is said.
 _PATIENCE_S = 5.0
 
 #: How long the cluster may take to answer.
 _CONNECT_S = 10.0
 
-#: How many calls an actor takes at a time: what is printed, signals, and one more.
+#: How many calls an actor takes at a time: for output, for signals, and one more.
 _CALLS = 4
 
 _STRATEGIES = {Placement.SPREAD: "SPREAD", Placement.PACK: "PACK"}
@@ -51,7 +51,7 @@ def on_ray(
 
 
 class RayHost(Hosted):
-    """What Ray makes an actor of, on the machine of a process."""
+    """The class of a Ray actor on the machine of a process."""
 
     def __init__(self) -> None:
         super().__init__(detached=True)
@@ -133,7 +133,7 @@ class RayCluster:
         )
 
     def output(self, name: str, goes_on: Callable[[], bool]) -> tuple[list[bytes], int | None]:
-        """Return what a process has printed meanwhile, and its status if it has ended.
+        """Return the lines that a process has printed meanwhile, and its status if it has ended.
 
         MachineIsGone if that is so; GivenUp when ``goes_on`` says no.
         """
@@ -209,7 +209,7 @@ class RayCluster:
         return given | written
 
     def _tell(self) -> list[str] | None:
-        """Work out what all run, and return for whom that has changed; None while others move."""
+        """Update all commands, and return whose has changed; None while others move."""
         with self._lock:
             servers = [each.name for each in self._processes.values() if each.listens is not None]
             if any(name not in self._places for name in servers):
@@ -242,7 +242,7 @@ class RayCluster:
             raise MachineIsGone("is gone" if answers else "does not answer") from error
 
     def _bundle(self, name: str) -> dict[str, float]:
-        """Return what a process needs, in Ray's words."""
+        """Return the needs of a process, in Ray's words."""
         needs = self._processes[name].needs
         found = {"CPU": needs.cpus, "GPU": needs.gpus, "memory": needs.memory_gib * 2**30}
         return {word: amount for word, amount in found.items() if amount} or {"CPU": 0.001}

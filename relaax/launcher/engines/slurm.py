@@ -114,7 +114,7 @@ def placed_on(
 
 
 def _step(node: Node, process: Described) -> list[str]:
-    """Return the command of a job step, up to what it runs."""
+    """Return the command of a job step, up to its program."""
     needs = process.needs
     step = ["srun", "--overlap", f"--nodelist={node.name}", "--nodes=1", "--ntasks=1"]
     step += [f"--job-name={process.name}", f"--cpus-per-task={max(1, round(needs.cpus))}"]
@@ -126,7 +126,7 @@ def _step(node: Node, process: Described) -> list[str]:
 
 
 def _nodes(ports: Sequence[int]) -> list[Node]:
-    """Ask all nodes of the allocation who they are."""
+    """Return all nodes of the allocation."""
     count = os.environ["SLURM_JOB_NUM_NODES"]
     program = [sys.executable, "-m", "relaax.launcher.engines.slurm", *map(str, ports)]
     command = ["srun", "--overlap", f"--nodes={count}", "--ntasks-per-node=1", *program]

@@ -134,7 +134,7 @@ class ReplayStub:
     ) -> int:
         """Give items other priorities; return how many of them are gone.
 
-        If ``incarnation`` is given and is not that of the store, all are gone.
+        If ``incarnation`` is given and is not the store's, all are gone.
         """
         message = priorities_message(table, keys, priorities, incarnation)
         return int(self._call(self._update, message).gone)
