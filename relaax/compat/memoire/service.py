@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import grpc
 
-from relaax.compat.memoire import memoire_pb2
+from relaax.compat.memoire import memoire_pb2, memoire_pb2_grpc
 from relaax.compat.memoire.entry import MemoryInfo
 from relaax.compat.memoire.memory import LONGEST_WAIT_S, ReplayMemory
 from relaax.net.payloads import Buffer, PayloadCodec, WithPayload
@@ -139,18 +139,15 @@ class MemoireStub(ReplayStub):
     def __init__(self, url: str) -> None:
         super().__init__(url, CALL_TIMEOUT_S)
         pb, done = memoire_pb2, replay_pb2.Nothing.FromString
-        self._get_info = self._method(
-            "GetInfo", pb.Client.SerializeToString, pb.Info.FromString, SERVICE_NAME
-        )
+        self._memoire = memoire_pb2_grpc.MemoireStub(self._channel)
         self._fetch = self._method(
             "Fetch", pb.Topic.SerializeToString, PUBLICATIONS.decode, SERVICE_NAME
         )
         self._publish = self._method("Publish", PUBLICATIONS.encode, done, SERVICE_NAME)
-        self._write_log = self._method("WriteLog", pb.LogLine.SerializeToString, done, SERVICE_NAME)
 
     def get_info(self, writer: str, timeout_s: float) -> MemoryInfo:
         """Take a slot for a client; ReplayAway if other clients have all."""
-        message = self._call(self._get_info, memoire_pb2.Client(writer=writer), timeout_s)
+        message = self._call(self._memoire.GetInfo, memoire_pb2.Client(writer=writer), timeout_s)
         return MemoryInfo(
             schema_of(message.columns),
             message.num_slot,
@@ -173,7 +170,7 @@ class MemoireStub(ReplayStub):
 
     def write_log(self, writer: str, message: str) -> None:
         """Write a line to the server's log file."""
-        self._call(self._write_log, memoire_pb2.LogLine(writer=writer, message=message))
+        self._call(self._memoire.WriteLog, memoire_pb2.LogLine(writer=writer, message=message))
 
 
 def message_of(topic: str | Buffer, data: str | Buffer | None) -> tuple[str, bytes]:

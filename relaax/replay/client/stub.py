@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from relaax.errors import BridgeError, ConfigurationError, TokenRefused
 from relaax.net.channels import open_channel
-from relaax.replay import replay_pb2
+from relaax.replay import replay_pb2, replay_pb2_grpc
 from relaax.replay.replay import NotReady, ReplayState
 from relaax.replay.schema import Schema
 from relaax.replay.segments import SharedSamples
@@ -61,29 +61,17 @@ class ReplayStub:
         self._timeout_s = call_timeout_s
         self._channel = open_channel(url)
         self._samples = SharedSamples(shares_memory)
-        nothing = replay_pb2.Nothing
-        self._describe = self._method(
-            "Describe", nothing.SerializeToString, replay_pb2.Description.FromString
-        )
-        self._open = self._method(
-            "Open", replay_pb2.Opening.SerializeToString, replay_pb2.Opened.FromString
-        )
+        self._calls = replay_pb2_grpc.ReplayStub(self._channel)
+        # Calls with arrays, which are encoded beside their message.
         self._append = self._method("Append", STEPS.encode, replay_pb2.Stored.FromString)
-        self._close = self._method("Close", replay_pb2.Writer.SerializeToString, nothing.FromString)
-        self._watch = self._method(
-            "Watch", replay_pb2.Watching.SerializeToString, replay_pb2.State.FromString
-        )
         self._sample = self._method("Sample", replay_pb2.Request.SerializeToString, ITEMS.decode)
         self._update = self._method(
             "UpdatePriorities", PRIORITIES.encode, replay_pb2.Updated.FromString
         )
-        self._stats = self._method(
-            "GetStats", nothing.SerializeToString, replay_pb2.Stats.FromString
-        )
 
     def describe(self) -> tuple[Schema, dict[str, str]]:
         """Return the server's schema, and its tables' items."""
-        description = self._call(self._describe, replay_pb2.Nothing())
+        description = self._call(self._calls.Describe, replay_pb2.Nothing())
         return schema_of(description.columns), {t.name: t.kind for t in description.tables}
 
     def open(self, writer: str, schema: Schema) -> float:
@@ -92,7 +80,7 @@ class ReplayStub:
         Return for how many seconds at most nothing may be heard of the writer.
         """
         opening = replay_pb2.Opening(writer=writer, columns=column_messages(schema))
-        return float(self._call(self._open, opening).lease_s)
+        return float(self._call(self._calls.Open, opening).lease_s)
 
     def hear(self, writer: str) -> None:
         """Let the server hear that a writer is connected; UnknownWriter."""
@@ -110,7 +98,7 @@ class ReplayStub:
 
     def close_writer(self, writer: str, timeout_s: float) -> None:
         """Let no more be written by ``writer``: its unfinished episodes end at once."""
-        self._call(self._close, replay_pb2.Writer(writer=writer), timeout_s)
+        self._call(self._calls.Close, replay_pb2.Writer(writer=writer), timeout_s)
 
     def sample(self, table: str, count: int, timeout_s: float, charge: int | None = None) -> Sample:
         """Draw items; NotReady where there are not enough within ``timeout_s``.
@@ -126,7 +114,7 @@ class ReplayStub:
         Return how the table is, and the store's incarnation: another one after each start.
         """
         request = replay_pb2.Watching(table=table, at_least=at_least, timeout_s=timeout_s)
-        message = self._call(self._watch, request)
+        message = self._call(self._calls.Watch, request)
         return state_of(message), message.incarnation
 
     def update_priorities(
@@ -141,7 +129,7 @@ class ReplayStub:
 
     def stats(self) -> dict[str, float]:
         """Return counts by name."""
-        return dict(self._call(self._stats, replay_pb2.Nothing()).values)
+        return dict(self._call(self._calls.GetStats, replay_pb2.Nothing()).values)
 
     def close(self) -> None:
         """Close the channel."""
