@@ -93,6 +93,8 @@ class CheckpointSaver(Saver):
         self._senders = senders or SenderTotals()
         #: How good the checkpoints are; it takes the scores of evaluations.
         self.scores = Ranking(store)
+        #: By step: the data that its manifest names, where that was read or written here.
+        self._data: dict[int, str] = {}
         #: The prefix that checkpoints get at the next save, by step.
         self._set_aside_as: dict[int, str] = {}
         #: The restored step, and those that were saved after it.
@@ -144,6 +146,7 @@ class CheckpointSaver(Saver):
         manifests = {step: manifest_in(self._store, step) for step in steps}
         found = [manifest for manifest in manifests.values() if manifest is not None]
         self._passing = {manifest.global_t for manifest in found if manifest.until_next}
+        self._data = {manifest.global_t: manifest.data for manifest in found}
         self.scores.load(found)
         for global_t in self._restore.candidates(steps, self.scores.best(), self.location()):
             if global_t in self._set_aside_as:
@@ -205,6 +208,7 @@ class CheckpointSaver(Saver):
             raise
         self._set_aside_as.pop(manifest.global_t, None)
         sys.audit("relaax.saver.written")
+        self._data[manifest.global_t] = manifest.data
         self.scores.note(manifest)
         return manifest
 
@@ -242,13 +246,17 @@ class CheckpointSaver(Saver):
 
     def _make_room(self) -> None:
         """Delete data that no manifest names: on a full disk it would keep the next save out."""
-        try:
-            names = self._store.names()
-        except CheckpointError as error:
-            _log.warning("cannot look for checkpoints to delete: %s", error)
-            return
+        names = self._names()
         for name in self._orphans(names, steps_of_manifests(names)):
             self._delete(name)
+
+    def _names(self) -> list[str]:
+        """Return all names; with a warning none, where the store cannot be reached."""
+        try:
+            return self._store.names()
+        except CheckpointError as error:
+            _log.warning("cannot look for checkpoints to delete: %s", error)
+            return []
 
     def _set_all_aside(self) -> None:
         """Rename the checkpoints that are set aside; failures are tried again at the next save."""
@@ -274,11 +282,7 @@ class CheckpointSaver(Saver):
 
     def _delete_old(self, written: CheckpointManifest, keep: int) -> None:
         """Keep so many of the newest, with the one just written, and the best."""
-        try:
-            names = self._store.names()
-        except CheckpointError as error:
-            _log.warning("cannot look for checkpoints to delete: %s", error)
-            return
+        names = self._names()
         steps = steps_of_manifests(names)
         others = sorted(
             steps - {written.global_t, *self._passing, *self._set_aside_as}, reverse=True
@@ -290,35 +294,17 @@ class CheckpointSaver(Saver):
         kept |= not_deleted
         self.scores.forget(retired - not_deleted)
         scores_of_none = [name for name in names if step_of_score(name) not in {None, *kept}]
-        for name in [*self._orphans(names, kept, written), *scores_of_none]:
+        for name in [*self._orphans(names, kept), *scores_of_none]:
             self._delete(name)
 
-    def _orphans(
-        self, names: list[str], kept: set[int], written: CheckpointManifest | None = None
-    ) -> list[str]:
-        """Return the data blobs that are named by no manifest of the steps ``kept``."""
-        by_step: dict[int | None, list[str]] = {}
-        for name in names:
-            by_step.setdefault(step_of_data(name), []).append(name)
-        by_step.pop(None, None)
-        orphans = []
-        for step, blobs in by_step.items():
-            named = self._named_data(step, blobs, written) if step in kept else []
-            orphans += [blob for blob in blobs if blob not in named]
-        return orphans
-
-    def _named_data(
-        self, step: int | None, blobs: list[str], written: CheckpointManifest | None
-    ) -> list[str]:
-        if written is not None and step == written.global_t:
-            return [written.data]
-        if step is None or len(blobs) == 1:
-            return blobs
-        try:
-            return [parse(self._store.get(manifest_name(step)), step).data]
-        except CheckpointError:
-            # The manifest cannot name its data, so all blobs stay; a restore will warn of it.
-            return blobs
+    def _orphans(self, names: Iterable[str], kept: Collection[int]) -> list[str]:
+        """Return the data blobs that no manifest of the steps ``kept`` names, if that is known."""
+        steps = {name: step_of_data(name) for name in names}
+        return [
+            name
+            for name, step in steps.items()
+            if step is not None and (step not in kept or self._data.get(step, name) != name)
+        ]
 
     def _delete(self, name: str) -> bool:
         sys.audit("relaax.saver.delete")

@@ -110,7 +110,9 @@ def test_data_that_a_replaced_manifest_named_is_deleted_later(tmp_path):
     saver(tmp_path).save(checkpoint(5))
     stale = tmp_path / "cp-5.0123456789ab.safetensors"
     stale.write_bytes(b"left by a kill between manifest and deletion")
-    saver(tmp_path).save(checkpoint(6))
+    again = saver(tmp_path)
+    again.restore_latest()
+    again.save(checkpoint(6))
     assert not stale.exists()
     data_file(tmp_path, 6).unlink()
     assert restored_step(tmp_path) == 5
