@@ -5,7 +5,7 @@ from itertools import compress
 
 import numpy as np
 
-from relaax.algorithm_base import BridgeBase, Metrics, Values, Version
+from relaax.algorithm_base import Metrics, ParameterLink, Values, Version
 from relaax.learning.distributions import Categorical
 from relaax.learning.model import Choice
 from relaax.learning.networks import (
@@ -95,7 +95,7 @@ class Stored(Metrics):
         return sum(y for stored, y in self.values if stored == name)
 
 
-class Recorder(BridgeBase):
+class Recorder(ParameterLink):
     """Passes calls on and remembers the gradients; may be held up, or fail."""
 
     def __init__(self, service):
@@ -106,21 +106,20 @@ class Recorder(BridgeBase):
         self.goes_on.set()
         self.error = None
 
-    def increment_global_t(self, steps=1):
-        return self.service.increment_global_t(steps)
+    def add(self, steps):
+        return self.service.add(steps)
 
-    def apply_gradients(self, gradients, computed_with=None):
-        self.service.apply_gradients(gradients, computed_with)
+    def pull(self, known=None, policy="default"):
+        return self.service.pull(known, policy)
 
-    def get_values(self, known=None):
-        return self.service.get_values(known)
-
-    def synchronize(self, gradients, steps, computed_with=None):
+    def push(self, update, policy="default"):
         assert self.goes_on.wait(30)
         if self.error is not None:
             raise self.error
-        self.gradients.append((gradients, steps, computed_with.number))
-        return self.service.synchronize(gradients, steps, computed_with)
+        computed_with = update.computed_with
+        number = None if computed_with is None else computed_with.number
+        self.gradients.append((update.vector, update.steps, number))
+        return self.service.push(update, policy)
 
     def metrics(self):
         return self.stored

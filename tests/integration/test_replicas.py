@@ -43,7 +43,7 @@ def test_values_are_served_while_the_primary_is_away_and_followed_again(training
     wait_for(lambda: bridge.fetch(Wanted.INFO).info, "a publication")
     wait_for(lambda: list(training.checkpoints.glob("cp-*.json")), "a checkpoint")
     server.kill()
-    assert bridge.get().vector is not None
+    assert bridge.pull().vector is not None
     before = bridge.fetch(Wanted.INFO).info.iteration
     training.start_parameter_server()
     wait_for(lambda: bridge.fetch(Wanted.INFO).info.iteration > before, "a newer publication")

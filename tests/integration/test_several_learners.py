@@ -40,8 +40,8 @@ def start_learner(training: Training, number: int) -> Process:
 
 
 def wait_for_updates(bridge: Bridge, more: int = 30) -> None:
-    target = bridge.get().version.number + more
-    wait_for(lambda: bridge.get().version.number > target, "more updates")
+    target = bridge.pull().version.number + more
+    wait_for(lambda: bridge.pull().version.number > target, "more updates")
 
 
 @pytest.mark.parametrize(

@@ -37,7 +37,7 @@ def make_batch_agent(config, bridge, seed, learns_in_background):
     columns, tensors = Columns.of(network, distribution, np.float32), ParameterTensors(network)
     loss = Reinforce(graph_of(distribution), keys.discount)
     gradients = RolloutGradients(network, tensors, loss, keys.episode_len, columns)
-    policy = CurrentPolicy(tensors.unpack, bridge.get())
+    policy = CurrentPolicy(tensors.unpack, bridge.pull())
     metrics = bridge.metrics()
     method = WholeRollouts(gradients, most_at_once=32)
     learner = OnPolicyLearner(method, policy, gradient_norm_clipping=1.0)

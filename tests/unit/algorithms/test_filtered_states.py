@@ -86,9 +86,9 @@ def test_updates_are_those_of_states_that_were_scaled_beforehand(name):
     for seed in range(3):
         raw = batch(name, seed)
         seen = np.concatenate([seen, raw.observations])
-        filtering.step(raw)
+        filtering.step({"all": raw})
         pair = [scaled(each, seen) for each in (raw.observations, raw.next_observations)]
-        plain.step(batch(name, seed, pair))
+        plain.step({"all": batch(name, seed, pair)})
     policy = plain.parameters()
     np.testing.assert_allclose(filtering.parameters()[: len(policy)], policy, atol=2e-5)
     moments = unpacked(filtering.parameters()[len(policy) :])
@@ -100,10 +100,10 @@ def test_a_learner_goes_on_with_its_statistics():
     name, made = "dqn", Made("dqn")
     first, again = made.learner(), made.learner(99)
     for seed in range(2):
-        first.step(batch(name, seed))
+        first.step({"all": batch(name, seed)})
     again.restore(first.state())
     for each in (first, again):
-        each.step(batch(name, 7))
+        each.step({"all": batch(name, 7)})
     np.testing.assert_array_equal(again.parameters(), first.parameters())
 
 
@@ -121,7 +121,7 @@ def test_actors_and_evaluators_filter_by_what_was_published_and_store_states_as_
     learner = made.learner()
     for seed in range(3):
         seen.append(batch(name, seed).observations)
-        learner.step(batch(name, seed))
+        learner.step({"all": batch(name, seed)})
     vector = learner.parameters()
     made.bridge.push(NewValues(vector, 3))
     described = made.config.describe_policy(vector)
@@ -155,7 +155,7 @@ def test_actors_and_evaluators_filter_by_what_was_published_and_store_states_as_
 def test_statistics_of_an_evaluation_stay_those_of_its_policy():
     made = Made("td3")
     learner = made.learner()
-    learner.step(batch("td3", 0))
+    learner.step({"all": batch("td3", 0)})
     made.bridge.push(NewValues(learner.parameters(), 1))
     with closing(made.agent()) as agent, closing(agent.evaluator(Evaluation.DETERMINISTIC)) as each:
         before = acted(each, states_of(1, 8))
@@ -176,10 +176,10 @@ def test_learners_that_share_gradients_merge_what_each_has_seen(name):
         seen += [each.observations for each in batches]
         with ThreadPoolExecutor(2) as threads:
             pairs = zip(several, batches, strict=True)
-            for done in [threads.submit(learner.step, part) for learner, part in pairs]:
+            for done in [threads.submit(learner.step, {"all": part}) for learner, part in pairs]:
                 done.result(60)
     seen = np.concatenate(seen)
-    moments = unpacked(made.bridge.get().vector[-2 * (1 + 2 * SIZE) :])
+    moments = unpacked(made.bridge.pull().vector[-2 * (1 + 2 * SIZE) :])
     expected = [len(seen), *seen.mean(axis=0), *seen.std(axis=0)]
     np.testing.assert_allclose(moments, expected, rtol=1e-6, atol=1e-12)
 

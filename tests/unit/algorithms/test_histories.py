@@ -126,7 +126,7 @@ def test_a_batch_has_the_stacks_that_were_acted_on(name, section):
     replay = stored(kept.rollouts, algorithm.replay_spec(config))
     with closing(algorithm.make_learner(config, 1)) as learner:
         batch = learner.prepare(replay.sample(TABLE, 2000, 0.0))
-        learner.step(learner.prepare(replay.sample(TABLE, 8, 0.0)))  # the network takes it
+        learner.step({TABLE: learner.prepare(replay.sample(TABLE, 8, 0.0))})  # the network takes it
     follows = {bytes_of(before): after for before, after in expected}
     found = set()
     for row in range(2000):

@@ -27,12 +27,12 @@ def test_da3cs_learner_in_a_process_goes_on_to_the_bit(da3c_algorithm):
     whole, half, restored = (da3c_algorithm.make_learner(config, 3) for _ in range(3))
     first = whole.parameters()
     for batch in batches:
-        assert whole.step(batch).updates == 1
+        assert whole.step({"rollouts": batch}).updates == 1
     for batch in batches[:2]:
-        half.step(batch)
+        half.step({"rollouts": batch})
     restored.restore(half.state())
     for batch in batches[2:]:
-        restored.step(batch)
+        restored.step({"rollouts": batch})
     assert not np.array_equal(whole.parameters(), first)
     for name, value in whole.state().items():
         np.testing.assert_array_equal(restored.state()[name], value, err_msg=name)
@@ -41,7 +41,7 @@ def test_da3cs_learner_in_a_process_goes_on_to_the_bit(da3c_algorithm):
 def test_a_batch_without_a_step_is_no_step_of_the_learner(da3c_algorithm):
     config = da3c_algorithm.Config(IN_A_PROCESS)
     learner, batch = da3c_algorithm.make_learner(config, 3), random_rollouts(config.network)
-    assert learner.step(replace(batch, valid=np.zeros_like(batch.valid))).updates == 0
+    assert learner.step({"rollouts": replace(batch, valid=np.zeros_like(batch.valid))}).updates == 0
 
 
 @pytest.mark.parametrize("places", [("worker", "process"), ("process", "worker")])

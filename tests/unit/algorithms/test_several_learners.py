@@ -87,16 +87,16 @@ def test_synchronous_gradients_are_those_of_one_large_batch(name):
         learner.connected(server.bridge())
     for number in range(3):
         batches = [batch(name, 10 * number + part) for part in range(2)]
-        alone.step(joined(*batches))
+        alone.step({"all": joined(*batches)})
         with ThreadPoolExecutor(2) as threads:
             pairs = zip(several, batches, strict=True)
-            for done in [threads.submit(learner.step, part) for learner, part in pairs]:
+            for done in [threads.submit(learner.step, {"all": part}) for learner, part in pairs]:
                 done.result(60)
     for learner in several:
         for part, value in learnt(learner).items():
             np.testing.assert_allclose(value, learnt(alone)[part], atol=1e-4, err_msg=part)
     policy = alone.parameters()
-    np.testing.assert_allclose(server.bridge().get().vector[: len(policy)], policy, atol=1e-4)
+    np.testing.assert_allclose(server.bridge().pull().vector[: len(policy)], policy, atol=1e-4)
 
 
 def test_asynchronous_gradients_are_updates_of_their_own():
@@ -106,11 +106,11 @@ def test_asynchronous_gradients_are_updates_of_their_own():
     first, second = (module.make_learner(module.Config(section), seed) for seed in (3, 77))
     first.connected(server.bridge())
     second.connected(server.bridge())
-    first.step(batch("dqn", 1))
-    second.step(batch("dqn", 2))
-    assert server.bridge().get().version.number == 2
+    first.step({"all": batch("dqn", 1)})
+    second.step({"all": batch("dqn", 2)})
+    assert server.bridge().pull().version.number == 2
     assert not np.array_equal(first.parameters(), second.parameters())
-    np.testing.assert_array_equal(second.parameters(), server.bridge().get().vector)
+    np.testing.assert_array_equal(second.parameters(), server.bridge().pull().vector)
 
 
 def test_a_learner_that_starts_again_goes_on_with_what_is_there():
@@ -120,11 +120,11 @@ def test_a_learner_that_starts_again_goes_on_with_what_is_there():
     learner = module.make_learner(config, 3)
     learner.connected(server.bridge())
     for number in range(3):
-        learner.step(batch("dqn", number))
+        learner.step({"all": batch("dqn", number)})
     again = module.make_learner(config, 77)
     again.restore(learner.state())
     again.connected(server.bridge())
-    np.testing.assert_array_equal(again.parameters(), server.bridge().get().vector)
+    np.testing.assert_array_equal(again.parameters(), server.bridge().pull().vector)
     np.testing.assert_array_equal(again.state()["target"], learner.state()["target"])
 
 
@@ -135,7 +135,7 @@ def test_targets_follow_after_as_many_updates_though_some_were_lost():
     losing = Losing(server.bridge(), lost=2)
     learner = module.make_learner(config, 3)
     learner.connected(losing)
-    results = [learner.step(batch("dqn", number)) for number in range(3)]
+    results = [learner.step({"all": batch("dqn", number)}) for number in range(3)]
     assert [result.updates > 0 for result in results] == [True, False, True]
     np.testing.assert_array_equal(learner.state()["target"], learner.parameters())
 

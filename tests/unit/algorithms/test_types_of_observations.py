@@ -90,7 +90,8 @@ class Playing:
     def drawn(self, count):
         """Return the learner, and a batch that it has prepared."""
         learner = self.algorithm.make_learner(self.config, 1)
-        return learner, learner.prepare(self.replay().sample(learner.table, count, 0.0))
+        ((table, each),) = learner.inputs.items()
+        return learner, {table: each.prepare(self.replay().sample(table, count, 0.0))}
 
     def close(self):
         self.agent.close()
@@ -115,13 +116,14 @@ def test_a_stored_image_is_seen_as_it_was_when_acting(name, kind):
     images = IMAGES[kind][:6]
     with closing(Playing(name, {"state_size": list(IMAGE)})) as playing:
         playing.play(images)
-        learner, batch = playing.drawn(COUNTS[name])
+        learner, batches = playing.drawn(COUNTS[name])
+        (batch,) = batches.values()
         expected = {seen(image).tobytes() for image in images.reshape(-1, *IMAGE)}
         assert rows_of(batch.observations) <= expected
         stored = np.uint8 if kind == "bytes" else np.float32
         assert batch.observations.dtype == stored
         if kind == "fractions":
-            learner.step(batch)  # the network takes it
+            learner.step(batches)  # the network takes it
 
 
 @pytest.mark.parametrize("name", SECTIONS)
@@ -131,7 +133,8 @@ def test_a_table_of_features_is_seen_by_dense_layers_as_it_is(name, dtype):
     section = {"state_size": list(TABLE), "network": [{"dense": {"units": 8}}]}
     with closing(Playing(name, section)) as playing:
         playing.play(tables)
-        _, batch = playing.drawn(COUNTS[name])
+        _, batches = playing.drawn(COUNTS[name])
+        (batch,) = batches.values()
         found = seen(batch.observations).reshape(-1, 25)
         expected = {seen(table).tobytes() for table in tables.reshape(-1, 25)}
         assert {row.tobytes() for row in found} <= expected
@@ -151,13 +154,14 @@ def test_histories_and_named_images_keep_their_numbers():
     section = {"state_size": size, "history_len": 3, "network": None}
     with closing(Playing("dqn", section)) as playing:
         playing.play(states)
-        learner, batch = playing.drawn(50)
+        learner, batches = playing.drawn(50)
+        (batch,) = batches.values()
         types = {name: part.dtype for name, part in batch.observations.items()}
         assert types == {"camera": np.uint8, "depth": np.float32, "speed": np.float32}
         depths = {each.tobytes() for each in IMAGES["fractions"].reshape(-1, 20, 20)}
         newest = batch.observations["depth"][..., -1]
         assert {each.tobytes() for each in newest} <= depths
-        learner.step(batch)
+        learner.step(batches)
 
 
 def test_bytes_that_come_after_fractions_become_what_a_network_makes_of_them():

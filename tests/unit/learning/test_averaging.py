@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 
-from relaax.algorithm_base import Version
+from relaax.algorithm_base import Gradient, Version
 from relaax.learning.filters import Filters
 from relaax.parameters.averaging import Averager, AveragingService
 from relaax.parameters.optimizers import SGD, Adam, AdamSettings
@@ -91,10 +91,10 @@ class TestRounds:
 def test_the_service_returns_the_parameters_behind_the_round():
     store = store_of()
     service = AveragingService(store, NullMetrics(), Averager(store, 2, FOR_EVER_S, Filters()))
-    known = service.get().version
+    known = service.pull().version
     with ThreadPoolExecutor(2) as threads:
         found = [
-            threads.submit(service.apply, gradient, 4, known)
+            threads.submit(service.push, Gradient(gradient, known, 4))
             for gradient in (vector(1, 1), vector(3, 1))
         ]
         values = [each.result(30) for each in found]

@@ -70,7 +70,7 @@ def test_a_source_puts_the_statistics_behind_its_values_to_use():
     vector = np.concatenate([[1.0, 2.0, 3.0], statistics_of(ROWS)]).astype(np.float32)
     service = Recorder(PublishedService(PublishedParameters(vector), NullMetrics()))
     filters = Filters({UNNAMED: 2})
-    values = filters.sourced(service).get()
+    values = filters.sourced(service).pull()
     assert values.vector.tolist() == [1, 2, 3]
     np.testing.assert_array_equal(filters.states[UNNAMED].scaled(ROWS), in_use().scaled(ROWS))
 

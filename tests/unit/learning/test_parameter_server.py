@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from relaax.algorithm_base import CheckpointMismatch, NullMetrics, Saver, Version
+from relaax.algorithm_base import CheckpointMismatch, Gradient, NullMetrics, Saver, Version
 from relaax.parameters.optimizers import SGD, Adam, AdamSettings
 from relaax.parameters.parameter_server import ParameterServer
 from relaax.parameters.parameter_service import ParameterService
@@ -51,7 +51,7 @@ def make(saver, size=3, fingerprint=None, max_global_step=100.0, optimizer=None,
 def test_a_checkpoint_holds_parameters_and_slots_by_name():
     saver = Memory()
     server = make(saver)
-    server.bridge().apply(np.ones(3, np.float32), 7, Version(0))
+    server.bridge().push(Gradient(np.ones(3, np.float32), Version(0), 7))
     server.save_checkpoint()
     tensors = {name: tensor.tolist() for name, tensor in saver.checkpoint.tensors.items()}
     assert tensors == {
@@ -65,14 +65,14 @@ def test_a_checkpoint_holds_parameters_and_slots_by_name():
 def test_a_restored_optimiser_goes_on_where_it_was():
     saver = Memory()
     first = make(saver)
-    first.bridge().apply(np.ones(3, np.float32), 7, Version(0))
+    first.bridge().push(Gradient(np.ones(3, np.float32), Version(0), 7))
     first.save_checkpoint()
     second = make(saver)
     second.restore_latest_checkpoint()
     for server in (first, second):
-        server.bridge().apply(np.ones(3, np.float32), 7, Version(1))
+        server.bridge().push(Gradient(np.ones(3, np.float32), Version(1), 7))
     for server in (first, second):
-        values = server.bridge().get()
+        values = server.bridge().pull()
         assert values.vector.tolist() == [-1.5] * 3
         assert (values.version.number, values.global_t) == (2, 14)
 
@@ -81,17 +81,17 @@ def test_adam_corrects_its_bias_after_a_restart_as_it_would_have_before():
     """Its number of steps is in the checkpoint, exactly: it is no float32."""
     saver, steps = Memory(), [np.float32([3, -1, 0.1]), np.float32([-2, 5, 0.1])]
     first = make(saver, optimizer=Adam(3, AdamSettings()))
-    first.bridge().apply(steps[0], 7, Version(0))
+    first.bridge().push(Gradient(steps[0], Version(0), 7))
     first.save_checkpoint()
     assert saver.checkpoint.tensors["adam/steps"].tolist() == [1]
     assert saver.checkpoint.tensors["adam/steps"].dtype == np.int64
     second = make(saver, optimizer=Adam(3, AdamSettings()))
     second.restore_latest_checkpoint()
     for server in (first, second):
-        server.bridge().apply(steps[1], 7, Version(1))
+        server.bridge().push(Gradient(steps[1], Version(1), 7))
         server.save_checkpoint()
         assert saver.checkpoint.tensors["adam/steps"].tolist() == [2]
-    found = [server.bridge().get().vector.tolist() for server in (first, second)]
+    found = [server.bridge().pull().vector.tolist() for server in (first, second)]
     assert found[0] == found[1]
 
 
@@ -135,17 +135,17 @@ def test_the_training_is_over_at_its_last_step_and_nothing_changes_then():
     server.bridge().add(1)
     assert server.training_is_over()
     server.stop_training()
-    server.bridge().apply(np.ones(3, np.float32), 5, Version(0))
+    server.bridge().push(Gradient(np.ones(3, np.float32), Version(0), 5))
     assert server.global_t() == 10
-    assert server.bridge().get().vector.tolist() == [0.0] * 3
+    assert server.bridge().pull().vector.tolist() == [0.0] * 3
 
 
 def test_the_update_that_reaches_the_last_step_is_the_last_one():
     """However late the parameter server's process takes note of it."""
     server = make(Memory(), max_global_step=10)
     for _ in range(3):
-        server.bridge().apply(np.ones(3, np.float32), 7, Version(0))
+        server.bridge().push(Gradient(np.ones(3, np.float32), Version(0), 7))
     server.bridge().add(7)
-    values = server.bridge().get()
+    values = server.bridge().pull()
     assert (values.version.number, values.global_t) == (2, 14)
     assert values.vector.tolist() == [-1.5] * 3

@@ -40,7 +40,7 @@ def test_one_that_shares_learns_to_the_bit_as_one_that_publishes(ppo, gradients)
         made = sharing.learner.step({"rollouts": batch})
         assert made.updates == 4  # two passes of two minibatches
         assert made.terms.keys() == alone.step({"rollouts": batch}).terms.keys()
-    values = sharing.server.get()
+    values = sharing.server.pull()
     np.testing.assert_array_equal(values.vector, alone.parameters())
     assert (values.version.number, values.global_t) == (8, 0)  # the replay counts steps
     assert not sharing.learner.publishes
@@ -49,15 +49,15 @@ def test_one_that_shares_learns_to_the_bit_as_one_that_publishes(ppo, gradients)
 def test_updates_that_the_parameter_server_does_not_take_are_lost_with_a_warning(ppo, caplog):
     (batch, _), _ = batches_of(ppo)
     sharing = Sharing(ppo, SHARED)
-    before = sharing.server.get()
+    before = sharing.server.pull()
 
     def away(*arguments):
         raise ParameterServerAway("nobody answers")
 
-    sharing.server.synchronize = away
+    sharing.server.push = away
     assert sharing.learner.step({"rollouts": batch}).updates == 0
     assert caplog.text.count("an update is lost: nobody answers") == 1
-    assert sharing.server.get().version == before.version
+    assert sharing.server.pull().version == before.version
 
 
 def test_one_that_is_started_again_takes_the_parameters_that_are_there(ppo):

@@ -62,7 +62,7 @@ def _bridge(service):
 
 def actor_of(bridge, kept, use=None):
     """The actor of a worker, as an algorithm's builder wires it."""
-    policy, distribution = CurrentPolicy(unpack, bridge.get()), Categorical(2)
+    policy, distribution = CurrentPolicy(unpack, bridge.pull()), Categorical(2)
     return Actor(
         preprocessor=Preprocessor((2,), 1),
         policy=policy,
@@ -179,7 +179,7 @@ def test_an_evaluation_plays_each_episode_with_what_was_fetched_before_it(
 
 
 def test_the_agent_knows_the_global_step_also_while_nothing_is_published(service, bridge):
-    policy = CurrentPolicy(unpack, bridge.get())
+    policy = CurrentPolicy(unpack, bridge.pull())
     bridge.subscribe(policy)
     known = []
 
@@ -207,9 +207,9 @@ class PublishingBetween(PublishedService):
 class TestPulledBridge:
     def test_values_are_those_that_were_used_last_and_not_newer_ones(self, service, bridge):
         service.push(NewValues(small_values(seed=9).vector, 1))
-        before = bridge.get().vector
+        before = bridge.pull().vector
         bridge.remote.fetch(Wanted.BOTH)
-        assert bridge.get().vector is before
+        assert bridge.pull().vector is before
 
     def test_a_fetch_by_a_hash_that_is_known_brings_no_vector(self, service, bridge):
         service.push(NewValues(small_values(seed=9).vector, 1))
@@ -245,19 +245,19 @@ class TestPulledBridge:
         first = bridge.remote.fetch(Wanted.BOTH)
         service.increment_global_t(5)
         assert bridge.remote.fetch(Wanted.BOTH, first.hash).vector is None
-        assert bridge.get().global_t == 0
+        assert bridge.pull().global_t == 0
         bridge.note_global_t()
-        assert bridge.get().global_t == 5
+        assert bridge.pull().global_t == 5
 
     def test_before_anything_is_published_a_fetch_brings_nothing(self, bridge):
         assert bridge.remote.fetch(Wanted.BOTH).vector is None
-        assert bridge.get().version == Version(0)
+        assert bridge.pull().version == Version(0)
 
     def test_values_that_gradients_move_are_fetched_though_nothing_is_published(self):
         service = parameter_service()
         bridge = PulledBridge(service)
         assert bridge.remote.fetch(Wanted.BOTH).vector is None
-        service.apply_gradients(np.ones_like(bridge.get().vector))
+        service.apply_gradients(np.ones_like(bridge.pull().vector))
         found = bridge.remote.fetch(Wanted.BOTH)
         np.testing.assert_array_equal(found.vector, service.get_values().vector)
         assert found.info.iteration == 1
@@ -265,15 +265,15 @@ class TestPulledBridge:
 
     def test_a_fetch_by_the_agent_brings_the_values_in_use(self, service, bridge):
         source = PublishedSource(bridge)
-        assert source.get().version == Version(0)
+        assert source.pull().version == Version(0)
         service.push(NewValues(small_values(seed=9).vector, 7))
         found = bridge.remote.fetch(Wanted.BOTH)
-        assert source.get().version == Version(0)
+        assert source.pull().version == Version(0)
         bridge.use(found.vector)
-        values = source.get(Version(0))
+        values = source.pull(Version(0))
         assert values.version == Version(7)
         np.testing.assert_array_equal(values.vector, found.vector)
-        assert source.get(values.version).vector is None
+        assert source.pull(values.version).vector is None
 
     def test_all_other_calls_reach_the_parameter_server(self, service, bridge):
         assert bridge.add(5) == 5
