@@ -4,13 +4,12 @@ import logging
 import secrets
 import sys
 import threading
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection
 from functools import partial
 from time import monotonic
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
 import grpc
-import numpy as np
 import numpy.typing as npt
 
 from relaax.address import Address
@@ -22,12 +21,8 @@ from relaax.net.refusals import refuse, unary
 from relaax.replay import replay_pb2
 from relaax.replay.client.writer import MOST_STEPS_AT_ONCE
 from relaax.replay.counts import Times
-from relaax.replay.replay import NotReady, Replay, ReplayState
-from relaax.replay.schema import Schema
+from relaax.replay.replay import NotReady, Replay
 from relaax.replay.segments import MappedSegments, placed_message
-from relaax.replay.selectors import FloatArray, IntArray
-from relaax.replay.storage import Empty, Flags
-from relaax.replay.table import Sample
 from relaax.replay.wire import (
     ITEMS,
     PRIORITIES,
@@ -74,80 +69,6 @@ _CODES: dict[type[Exception], grpc.StatusCode] = {
 }
 
 
-class ServedReplay(Protocol):
-    """Steps that are written and drawn by many threads; see ``Replay``."""
-
-    @property
-    def schema(self) -> Schema:
-        """The schema of a step."""
-        ...
-
-    def schema_of(self, writer: str) -> Schema:
-        """Return the schema of a step of ``writer``; UnknownWriter unless it is open."""
-        ...
-
-    def table_kinds(self) -> dict[str, str]:
-        """Return a description of each table's items and draws."""
-        ...
-
-    def table_sizes(self) -> dict[str, int]:
-        """Return how many items each table has."""
-        ...
-
-    def open_writer(self, name: str, schema: Schema) -> list[str]:
-        """Let ``name`` write steps of ``schema``; return in which columns it is another one."""
-        ...
-
-    @property
-    def lease_s(self) -> float:
-        """How often a writer must be heard of, so that it keeps its slots."""
-        ...
-
-    def hear_writer(self, name: str) -> None:
-        """Take note that a writer is connected, though it has no steps; UnknownWriter."""
-        ...
-
-    def close_writer(self, name: str) -> None:
-        """Let no more be written by ``name``."""
-        ...
-
-    def append(
-        self,
-        writer: str,
-        environment: int,
-        first: int,
-        rows: Mapping[str, Array],
-        flags: Flags,
-        timeout_s: float = 0.0,
-    ) -> int:
-        """Store steps [N, ...]; return the number of the step that must come next."""
-        ...
-
-    def sample(
-        self,
-        table: str,
-        count: int,
-        timeout_s: float,
-        charge: int | None = None,
-        *,
-        empty: Empty = np.empty,
-    ) -> Sample:
-        """Draw items; the ratio counts ``charge`` draws, if given; see Replay."""
-        ...
-
-    def watch(self, table: str, at_least: float, timeout_s: float) -> ReplayState:
-        """Wait until so many items may be drawn; return the state of a table."""
-        ...
-
-    def update_priorities(self, table: str, keys: IntArray, priorities: FloatArray) -> int:
-        """Give items other priorities [N]; return how many of them are gone."""
-        ...
-
-    def stats(self) -> dict[str, float]:
-        """Return counts by name."""
-        ...
-
-
 Reply = TypeVar("Reply")
 
 
@@ -158,10 +79,7 @@ class ReplayServicer:
     """
 
     def __init__(
-        self,
-        replay: ServedReplay,
-        times: Times | None = None,
-        finite: Collection[str] | None = None,
+        self, replay: Replay, times: Times | None = None, finite: Collection[str] | None = None
     ) -> None:
         self._replay = replay
         self._finite = finite
