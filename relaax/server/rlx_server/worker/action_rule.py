@@ -10,6 +10,7 @@ from relaax.spaces import Space, limits_of, shape_of, written
 
 Array = npt.NDArray[Any]
 
+_UNSIGNED = np.dtype(np.uint64)
 _INTEGER, _FLOAT, _DOUBLE = np.dtype(np.int64), np.dtype(np.float32), np.dtype(np.float64)
 
 
@@ -42,6 +43,24 @@ class ActionRule:
             self.dtypes = (_INTEGER,)
         elif space is None:
             self.dtypes = (_INTEGER, _FLOAT, _DOUBLE)
+
+    def fits(self, actions: Any, count: int) -> bool:
+        """Return whether ``count`` actions are of the usual kind and in their range, as most are.
+
+        Others are looked at more closely by ``counted`` and ``usable``, which name the fault.
+        """
+        if (
+            type(actions) is not np.ndarray
+            or actions.dtype not in self.dtypes
+            or actions.shape[:1] != (count,)
+            or (actions.shape[1:] != self.shape and self.shape is not None)
+        ):
+            return False
+        if self.limits is None:
+            within = np.isfinite(actions)
+        else:
+            within = actions.view(_UNSIGNED) < self.limits
+        return bool(np.logical_and.reduce(within, axis=None))
 
     def counted(self, actions: Any, count: int) -> Any:
         """Return ``actions`` as an array of ``count`` rows; without a space, as they are.

@@ -19,9 +19,10 @@ from relaax.server.rlx_server.lobby import Lobby
 from relaax.server.rlx_server.tally import WorkerRow, private_row
 from relaax.server.rlx_server.worker.action_rule import ActionRule
 from relaax.server.rlx_server.worker.agents import Agents
+from relaax.server.rlx_server.worker.answers import Answer
 from relaax.server.rlx_server.worker.connection import Connection, TokenWatch
 from relaax.server.rlx_server.worker.requests import Request
-from relaax.server.rlx_server.worker.responder import Answer, Responder
+from relaax.server.rlx_server.worker.responder import Responder
 from relaax.server.rlx_server.worker.responders import Responders
 from relaax.server.rlx_server.worker.session import Session
 from relaax.server.rlx_server.worker.settings import WorkerSettings

@@ -2,9 +2,6 @@
 
 import time
 from collections.abc import Callable, Iterator
-from typing import NamedTuple
-
-import numpy as np
 
 from relaax.algorithm_base import BatchAgentBase
 from relaax.configuration.first_look import FirstLook
@@ -12,38 +9,15 @@ from relaax.errors import AgentError, NoRoom, ProtocolError
 from relaax.protocol.binary import Hello, Metric
 from relaax.server.rlx_server.limits import NO_LIMITS, ClientLimits
 from relaax.server.rlx_server.tally import WorkerRow, private_row
-from relaax.server.rlx_server.worker.action_rule import ActionRule, UnusableActions
+from relaax.server.rlx_server.worker.action_rule import ActionRule
 from relaax.server.rlx_server.worker.agents import Agents
-from relaax.server.rlx_server.worker.environments import (
-    Environments,
-    Episodes,
-    FloatArray,
-    NoEpisode,
-)
+from relaax.server.rlx_server.worker.answers import Answer, Refusal, answers_to, refusal
+from relaax.server.rlx_server.worker.environments import Environments, Episodes
 from relaax.server.rlx_server.worker.measurements import Measurements
 from relaax.server.rlx_server.worker.requests import Joiner, Report, Request
-from relaax.server.rlx_server.worker.session import Actions, Session
-from relaax.steps import IntArray, Transitions
+from relaax.server.rlx_server.worker.session import Actions
+from relaax.steps import IntArray
 from relaax.telemetry.metrics import OF_CLIENT, Metrics
-
-_UNSIGNED = np.dtype(np.uint64)
-
-
-class Answer(NamedTuple):
-    """The answer to a request."""
-
-    session: Session
-    #: [A, ...], of the environments that want one.
-    actions: Actions
-    #: float64 [E]: sums of rewards of the episodes that ended.
-    scores: FloatArray
-
-
-class Refusal(NamedTuple):
-    """Why the session of a request ends instead."""
-
-    session: Session
-    error: Exception
 
 
 class Responder:
@@ -201,7 +175,7 @@ class Responder:
             if len(requests) > 1:
                 yield from self._answer_one_by_one(requests, arrived_at)
             else:
-                yield _refusal(requests[0], error)
+                yield refusal(requests[0], error)
             return
         transitions = report.transitions
         scores = self._episodes.count(transitions)
@@ -211,55 +185,7 @@ class Responder:
         except (ProtocolError, AgentError) as error:
             yield from (Refusal(request.session, error) for request in requests)
             return
-        if self._fits(actions, len(transitions.acting)):
-            yield from _split(requests, transitions, actions, scores)
-        else:
-            yield from self._checked_answers(requests, transitions, actions, scores)
-
-    def _fits(self, actions: Actions, count: int) -> bool:
-        """Return whether actions are of the usual kind and in their range, as most are.
-
-        The rule looks at others more closely, and names the fault.
-        """
-        rule = self._rule
-        if (
-            type(actions) is not np.ndarray
-            or actions.dtype not in rule.dtypes
-            or actions.shape[:1] != (count,)
-            or (actions.shape[1:] != rule.shape and rule.shape is not None)
-        ):
-            return False
-        if rule.limits is None:
-            within = np.isfinite(actions)
-        else:
-            within = actions.view(_UNSIGNED) < rule.limits
-        return bool(np.logical_and.reduce(within, axis=None))
-
-    def _checked_answers(
-        self,
-        requests: list[Request],
-        transitions: Transitions,
-        actions: Actions,
-        scores: FloatArray,
-    ) -> Iterator[Answer | Refusal]:
-        """Yield answers with usable actions; refusals name the fault of the others.
-
-        Each request is refused for its own actions: a state that makes a network overflow is one
-        client's alone.
-        """
-        try:
-            actions = self._rule.counted(actions, len(transitions.acting))
-        except UnusableActions as error:
-            yield from (Refusal(request.session, error) for request in requests)
-            return
-        for answer in _split(requests, transitions, actions, scores):
-            yield answer if isinstance(answer, Refusal) else self._with_usable_actions(answer)
-
-    def _with_usable_actions(self, answer: Answer) -> Answer | Refusal:
-        try:
-            return answer._replace(actions=self._rule.usable(answer.actions))
-        except UnusableActions as error:
-            return Refusal(answer.session, error)
+        yield from answers_to(requests, transitions, actions, scores, self._rule)
 
     def _answer_one_by_one(
         self, requests: list[Request], arrived_at: float
@@ -278,29 +204,3 @@ class Responder:
         actions: Actions = agent.act(report.transitions, report.states, report.finals)
         self._measurements.add_evaluation(arrived_at, began_at, len(report.transitions.acting))
         return actions
-
-
-def _split(
-    requests: list[Request], transitions: Transitions, actions: Actions, scores: FloatArray
-) -> Iterator[Answer | Refusal]:
-    """Yield each request's own part of the actions and scores."""
-    acted = ended = 0
-    for request in requests:
-        actions_end, scores_end = acted + request.steps.actions, ended
-        if not transitions.only_steps:
-            scores_end += int(np.count_nonzero(request.steps.has_ended))
-        own_scores = scores[ended:scores_end]
-        if len(own_scores) and not np.isfinite(own_scores).all():
-            error = ProtocolError("the sum of an episode's rewards is not finite")
-            yield Refusal(request.session, error)
-        else:
-            yield Answer(request.session, actions[acted:actions_end], own_scores)
-        acted, ended = actions_end, scores_end
-
-
-def _refusal(request: Request, error: Exception) -> Refusal:
-    """Return a refusal that names the environment by the client's own number."""
-    if isinstance(error, NoEpisode):
-        number = int(np.flatnonzero(request.session.slots == error.slot)[0])
-        error = ProtocolError(f"{error} in environment {number}")
-    return Refusal(request.session, error)

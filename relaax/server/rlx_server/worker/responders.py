@@ -9,10 +9,11 @@ from relaax.server.rlx_server.limits import NO_LIMITS, ClientLimits
 from relaax.server.rlx_server.tally import WorkerRow
 from relaax.server.rlx_server.worker.action_rule import ActionRule
 from relaax.server.rlx_server.worker.agents import Agents
+from relaax.server.rlx_server.worker.answers import Answer, Refusal
 from relaax.server.rlx_server.worker.environments import Environments, Episodes, FloatArray
 from relaax.server.rlx_server.worker.measurements import Measurements
 from relaax.server.rlx_server.worker.requests import Request
-from relaax.server.rlx_server.worker.responder import Answer, Refusal, Responder
+from relaax.server.rlx_server.worker.responder import Responder
 from relaax.server.rlx_server.worker.session import Session
 from relaax.server.rlx_server.worker.settings import SEEDS, seed_after
 from relaax.steps import IntArray, Steps

@@ -11,8 +11,9 @@ from relaax.errors import AgentError, InvalidState, NoRoom
 from relaax.protocol.binary import Hello
 from relaax.server.rlx_server.tally import Tally
 from relaax.server.rlx_server.worker.agents import Agents
+from relaax.server.rlx_server.worker.answers import Answer, Refusal
 from relaax.server.rlx_server.worker.requests import Request
-from relaax.server.rlx_server.worker.responder import Answer, Refusal, Responder
+from relaax.server.rlx_server.worker.responder import Responder
 from relaax.steps import FINAL, START, TERMINATED, TRUNCATED, AgentName, Steps
 
 CUT = TRUNCATED | FINAL
