@@ -186,7 +186,7 @@ def test_the_agent_knows_the_global_step_also_while_nothing_is_published(service
     class Counting(Pair):
         def step(self, action):
             known.append(policy.global_t)
-            service.increment_global_t(10)  # what others do
+            service.add(10)  # what others do
             return super().step(action)
 
     play(bridge, Counting(length=5), KeptSteps(), rule=PullRule("step", 2))
@@ -224,7 +224,7 @@ class TestPulledBridge:
         service.push(NewValues(small_values(seed=8).vector, 8))
         bridge = PulledBridge(service)
         found = bridge.remote.fetch(Wanted.BOTH)
-        newest = service.get_values()
+        newest = service.pull()
         np.testing.assert_array_equal(found.vector, newest.vector)
         assert found.info.iteration == 9
         assert found.hash == found.info.hash == service.fetch(Wanted.PARAMETER).hash
@@ -235,7 +235,7 @@ class TestPulledBridge:
         service.push(NewValues(small_values(seed=9).vector, 7))
         bridge = PulledBridge(service)
         found = bridge.remote.fetch(Wanted.BOTH)
-        np.testing.assert_array_equal(found.vector, service.get_values().vector)
+        np.testing.assert_array_equal(found.vector, service.pull().vector)
         assert found.info.iteration == 7
 
     def test_each_fetch_keeps_the_global_step_and_the_bridge_tells_it_when_it_is_asked_to(
@@ -243,7 +243,7 @@ class TestPulledBridge:
     ):
         service.push(NewValues(small_values(seed=9).vector, 1))
         first = bridge.remote.fetch(Wanted.BOTH)
-        service.increment_global_t(5)
+        service.add(5)
         assert bridge.remote.fetch(Wanted.BOTH, first.hash).vector is None
         assert bridge.pull().global_t == 0
         bridge.note_global_t()
@@ -259,7 +259,7 @@ class TestPulledBridge:
         assert bridge.remote.fetch(Wanted.BOTH).vector is None
         service.apply_gradients(np.ones_like(bridge.pull().vector))
         found = bridge.remote.fetch(Wanted.BOTH)
-        np.testing.assert_array_equal(found.vector, service.get_values().vector)
+        np.testing.assert_array_equal(found.vector, service.pull().vector)
         assert found.info.iteration == 1
         assert bridge.remote.fetch(Wanted.BOTH, found.hash).vector is None
 
@@ -277,7 +277,7 @@ class TestPulledBridge:
 
     def test_all_other_calls_reach_the_parameter_server(self, service, bridge):
         assert bridge.add(5) == 5
-        assert service.increment_global_t(0) == 5
+        assert service.add(0) == 5
         assert bridge.phase() is Phase.TRAINING
         assert bridge.metrics() is service.metrics()
         with pytest.raises(ValueError, match="not moved by gradients"):
