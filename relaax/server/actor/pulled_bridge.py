@@ -1,23 +1,19 @@
-"""The bridge of an agent whose parameters are pulled for it."""
+"""The link of an agent whose parameters are pulled for it."""
 
-import time
 from dataclasses import replace
 
 from relaax.algorithm_base import (
     DEFAULT,
-    FloatVector,
     Metrics,
     ParameterLink,
     Phase,
     Publication,
-    PublishedInfo,
     Update,
     Values,
     ValueSink,
     Version,
     Wanted,
 )
-from relaax.parameters.published.parameters import hash_of
 
 
 class PulledBridge(ParameterLink):
@@ -29,14 +25,14 @@ class PulledBridge(ParameterLink):
     A ``ValueFeed``: an agent that would ask for newer values by itself is given them instead.
     """
 
-    def __init__(self, bridge: ParameterLink) -> None:
-        self._bridge = bridge
-        self._values = bridge.pull()
-        #: What is known of the values, as they were published; None before.
-        self._info: PublishedInfo | None = None
+    def __init__(self, link: ParameterLink) -> None:
+        self._link = link
+        self._values = link.pull()
+        #: The same values as they were published; None until an agent asks for them so.
+        self._published: Publication | None = None
         self._sinks: list[ValueSink] = []
         #: What the pull rule asks for newer values.
-        self.remote = PulledValues(bridge, self._values)
+        self.remote = PulledValues(link, self._values)
 
     def subscribe(self, sink: ValueSink) -> None:
         """Give ``sink`` whatever replaces the values."""
@@ -44,19 +40,19 @@ class PulledBridge(ParameterLink):
 
     def fetch(self, wanted: Wanted, known_hash: str = "") -> Publication:
         """Return the values in use, as far as they are wanted; nothing of newer ones."""
-        info = self._info
-        if info is None:
-            return Publication(None, None, "")
-        is_known = wanted is Wanted.INFO or known_hash == info.hash
+        if self._published is None:
+            self._published = self.remote.publish()
+        found = self._published
+        is_known = wanted is Wanted.INFO or known_hash == found.hash
         return Publication(
-            vector=None if is_known else self._values.vector,
-            info=None if wanted is Wanted.PARAMETER else info,
-            hash=info.hash,
+            vector=None if is_known else found.vector,
+            info=None if wanted is Wanted.PARAMETER else found.info,
+            hash=found.hash,
         )
 
-    def use(self, vector: FloatVector) -> None:
-        """Let ``vector`` [size], made of what was fetched last, be the values from now on."""
-        self._values, self._info = replace(self.remote.values, vector=vector), self.remote.info
+    def use(self) -> None:
+        """Let what was fetched last be the values from now on."""
+        self._values, self._published = self.remote.values, self.remote.published
         for sink in self._sinks:
             sink.publish(self._values)
 
@@ -68,78 +64,48 @@ class PulledBridge(ParameterLink):
 
     def pull(self, known: Version | None = None, policy: str = DEFAULT) -> Values:
         """Return the values in use; those of other policies as they are pulled."""
-        return self._values if policy == DEFAULT else self._bridge.pull(known, policy)
+        return self._values if policy == DEFAULT else self._link.pull(known, policy)
 
     def push(self, update: Update, policy: str = DEFAULT) -> Values:
         """See ParameterLink."""
-        return self._bridge.push(update, policy)
+        return self._link.push(update, policy)
 
     def add(self, steps: int) -> int:
         """See ParameterLink."""
-        return self._bridge.add(steps)
+        return self._link.add(steps)
 
     def metrics(self) -> Metrics:
         """See ParameterLink."""
-        return self._bridge.metrics()
+        return self._link.metrics()
 
     def phase(self) -> Phase:
         """See ParameterLink."""
-        return self._bridge.phase()
+        return self._link.phase()
 
 
 class PulledValues:
-    """Fetches what was published last, and keeps its version, and the global step at each fetch."""
+    """Pulls the newest values, and keeps the last ones, and the global step at each call."""
 
-    def __init__(self, bridge: ParameterLink, values: Values) -> None:
-        self._bridge = bridge
-        #: What was fetched last.
+    def __init__(self, link: ParameterLink, values: Values) -> None:
+        self._link = link
+        #: What was pulled last.
         self.values = values
-        #: What is known of it.
-        self.info: PublishedInfo | None = None
+        #: The same as it was published; None where no agent has asked for it so.
+        self.published: Publication | None = None
         #: The global step when the parameter server answered last.
         self.global_t = values.global_t
 
     def fetch(self, wanted: Wanted, known_hash: str = "") -> Publication:
-        """Return what was published last, as far as it is wanted and not known.
-
-        Where gradients move the values, and nothing is published, the newest ones are returned.
-        """
-        info = self._bridge.fetch(Wanted.INFO).info
-        if wanted is Wanted.INFO:
-            return Publication(None, info, "" if info is None else info.hash)
-        if info is None:
-            return self._moved()
-        if info.hash == known_hash:
-            self.global_t = self._bridge.add(0)
-            return Publication(None, info, info.hash)
-        return self._published(info)
-
-    def _moved(self) -> Publication:
-        """Return values that gradients have moved, unless they are those of the fetch before."""
-        values = self._bridge.pull(self.values.version)
+        """Return the vector of the newest values, unless it was returned last."""
+        values = self._link.pull(self.values.version)
         self.global_t = values.global_t
-        if values.vector is None:
-            return Publication(None, None, "")
-        return self._kept(values, values.vector, _info_of(values.version))
+        if values.vector is not None:
+            if self.published is not None:
+                self.publish()
+            self.values = values
+        return Publication(values.vector, None, "")
 
-    def _published(self, info: PublishedInfo) -> Publication:
-        """Return values that were published, and what is known of these."""
-        values = self._bridge.pull()
-        self.global_t, vector = values.global_t, values.vector
-        if vector is None or hash_of(vector) != info.hash:
-            # Others were published between the two calls: they are fetched as one with their info.
-            found = self._bridge.fetch(Wanted.BOTH)
-            if found.vector is None or found.info is None:  # it has started again, without them
-                return Publication(None, None, "")
-            vector, info = found.vector, found.info
-        return self._kept(replace(values, age_s=info.age_s), vector, info)
-
-    def _kept(self, values: Values, vector: FloatVector, info: PublishedInfo) -> Publication:
-        """Return ``vector``, and keep the rest of ``values`` and ``info`` for when it is used."""
-        self.values, self.info = replace(values, vector=vector), info
-        return Publication(vector, info, info.hash)
-
-
-def _info_of(version: Version) -> PublishedInfo:
-    """Return what is known of values that gradients have moved."""
-    return PublishedInfo(time.time(), version.number, "", f"{version.incarnation}/{version.number}")
+    def publish(self) -> Publication:
+        """Return the newest values as they were published, from now on with each fetch."""
+        self.published = self._link.fetch(Wanted.BOTH)
+        return self.published

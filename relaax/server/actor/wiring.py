@@ -3,6 +3,7 @@
 import logging
 import secrets
 from contextlib import ExitStack, closing
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -97,49 +98,43 @@ class ParameterFetches:
         """Let the agent have what is newest; it keeps what it has where no answer comes in time."""
         publication = self._client.fetch_parameter_with_info()
         if publication.vector is not None:
-            self._bridge.use(publication.vector)
+            self._bridge.use()
         self._bridge.note_global_t()
 
 
+@dataclass
 class ActorParts:
     """The parts of actor ``index``, which ``resources`` will close.
 
     ``kept`` counts its steps by their fate; ``restarts`` are those of its process.
     """
 
-    def __init__(
-        self,
-        algorithm: Algorithm,
-        config: ConfigBase,
-        options: ActorOptions,
-        index: int,
-        kept: CountsRow,
-        resources: ExitStack,
-        restarts: int = 0,
-    ) -> None:
-        self._algorithm = algorithm
-        self.config = config
-        self.options = options
-        self._index = index
-        self.kept = kept
-        self._resources = resources
-        self.doubts = doubts_of(index)
+    algorithm: Algorithm
+    config: ConfigBase
+    options: ActorOptions
+    index: int
+    kept: CountsRow
+    resources: ExitStack
+    restarts: int = 0
+
+    def __post_init__(self) -> None:
+        options, self.doubts = self.options, doubts_of(self.index)
         self.rule = PullRule(options.fetch_parameter_mode, options.fetch_parameter_interval)
-        self.seed = _seed(options, index, restarts)
-        bridge: ParameterLink = algorithm.BridgeControl().parameter_server_stub(
-            str(options.parameter_server)
+        self.seed = _seed(options, self.index, self.restarts)
+        control, address = self.algorithm.BridgeControl(), str(options.parameter_server)
+        self.bridge: ParameterLink = self.resources.enter_context(
+            closing(control.parameter_server_stub(address))
         )
-        self.bridge = resources.enter_context(closing(bridge))
-        self._place = OnePlace(index)
+        self._place = OnePlace(self.index)
         note = self._place.note if options.mode == TRAINING else None
         watch = TrainingWatch(self.bridge, lambda: 0, on_place=note)
-        self._watch = resources.enter_context(closing(watch))
+        self._watch = self.resources.enter_context(closing(watch))
 
     def worker(self, algorithm_name: str) -> MemoryWorker:
         """Return a worker with the algorithm's agent, made when its client has connected."""
         evaluates = self.options.mode != TRAINING
         settings = settings_in_memory(
-            self._algorithm,
+            self.algorithm,
             self.config,
             max_frame_bytes=None,
             max_environments=1,
@@ -150,7 +145,7 @@ class ActorParts:
 
         def make_agents() -> Agents:
             pulled = PulledBridge(self.bridge)
-            client = self._resources.enter_context(closing(ParameterClient(pulled.remote)))
+            client = self.resources.enter_context(closing(ParameterClient(pulled.remote)))
             agents = agents_of(settings, pulled, self.seed, self._experience, False)
             fetches.begin(pulled, client)
             return agents
@@ -162,11 +157,11 @@ class ActorParts:
             private_row(self.kept, self._place),
             before=fetches.before,
         )
-        return self._resources.enter_context(closing(worker))
+        return self.resources.enter_context(closing(worker))
 
     def surreal_actor(self) -> Actor:
         """Return an actor of the algorithm's own class."""
-        client = self._resources.enter_context(closing(ParameterClient(self.bridge)))
+        client = self.resources.enter_context(closing(ParameterClient(self.bridge)))
         session = ActorSession(
             parameters=client,
             experience=self._experience(),
@@ -176,9 +171,9 @@ class ActorParts:
             seed=self.seed,
             is_over=self.is_over,
         )
-        self._resources.callback(session.experience.close)
-        actor: Actor = self._algorithm.make_actor(
-            self.config, session, self._index, self.options.mode
+        self.resources.callback(session.experience.close)
+        actor: Actor = self.algorithm.make_actor(
+            self.config, session, self.index, self.options.mode
         )
         return actor
 
@@ -194,12 +189,12 @@ class ActorParts:
         if options.mode != TRAINING:
             return NoExperience()
         metrics: Metrics = self.bridge.metrics()
-        spec = self._algorithm.replay_spec(self.config)
+        spec = self.algorithm.replay_spec(self.config)
         return writer_to(
             [str(each) for each in options.replay_servers or (options.learner,)],
             spec.schema,
             metrics,
-            first=self._index,
+            first=self.index,
             drops=options.when_full == "drop",
             on_delivered=partial(kept.add, DELIVERED),
             on_actions_dropped=partial(kept.add, DROPPED),

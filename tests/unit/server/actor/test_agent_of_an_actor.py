@@ -18,7 +18,15 @@ from relaax.acting.evaluator import EvaluationParts
 from relaax.acting.executed_actions import ExecutedActions
 from relaax.acting.preprocessor import Preprocessor
 from relaax.acting.pulling import PullingSink
-from relaax.algorithm_base import Evaluation, NewValues, NullMetrics, Phase, Version, Wanted
+from relaax.algorithm_base import (
+    Evaluation,
+    Gradient,
+    NewValues,
+    NullMetrics,
+    Phase,
+    Version,
+    Wanted,
+)
 from relaax.client import Client
 from relaax.client.gymnasium_runner import GymnasiumRunner
 from relaax.client.simulator import RunOutcome
@@ -194,16 +202,6 @@ def test_the_agent_knows_the_global_step_also_while_nothing_is_published(service
     assert policy.current.version == Version(0)
 
 
-class PublishingBetween(PublishedService):
-    """Something else is published after each answer to a question for info."""
-
-    def fetch(self, wanted, known_hash=""):
-        found = super().fetch(wanted, known_hash)
-        if wanted is Wanted.INFO:
-            self.push(NewValues(small_values(seed=9).vector, 9))
-        return found
-
-
 class TestPulledBridge:
     def test_values_are_those_that_were_used_last_and_not_newer_ones(self, service, bridge):
         service.push(NewValues(small_values(seed=9).vector, 1))
@@ -211,69 +209,50 @@ class TestPulledBridge:
         bridge.remote.fetch(Wanted.BOTH)
         assert bridge.pull().vector is before
 
-    def test_a_fetch_by_a_hash_that_is_known_brings_no_vector(self, service, bridge):
+    def test_a_fetch_that_finds_nothing_new_brings_no_vector(self, service, bridge):
+        assert bridge.remote.fetch(Wanted.BOTH).vector is None
         service.push(NewValues(small_values(seed=9).vector, 1))
-        first = bridge.remote.fetch(Wanted.BOTH)
-        again = bridge.remote.fetch(Wanted.BOTH, first.hash)
-        assert first.vector is not None
-        assert again.vector is None
-        assert again.info.iteration == 1
-
-    def test_values_that_are_published_during_a_fetch_come_with_what_is_known_of_them(self):
-        service = PublishingBetween(PublishedParameters(small_values().vector), NullMetrics())
-        service.push(NewValues(small_values(seed=8).vector, 8))
-        bridge = PulledBridge(service)
-        found = bridge.remote.fetch(Wanted.BOTH)
-        newest = service.pull()
-        np.testing.assert_array_equal(found.vector, newest.vector)
-        assert found.info.iteration == 9
-        assert found.hash == found.info.hash == service.fetch(Wanted.PARAMETER).hash
-        assert bridge.remote.values.version == newest.version
-        assert bridge.remote.fetch(Wanted.BOTH, found.hash).vector is None
-
-    def test_a_first_fetch_brings_what_was_published_before_the_bridge_was_made(self, service):
-        service.push(NewValues(small_values(seed=9).vector, 7))
-        bridge = PulledBridge(service)
-        found = bridge.remote.fetch(Wanted.BOTH)
-        np.testing.assert_array_equal(found.vector, service.pull().vector)
-        assert found.info.iteration == 7
+        assert bridge.remote.fetch(Wanted.BOTH).vector is not None
+        assert bridge.remote.fetch(Wanted.BOTH).vector is None
 
     def test_each_fetch_keeps_the_global_step_and_the_bridge_tells_it_when_it_is_asked_to(
         self, service, bridge
     ):
         service.push(NewValues(small_values(seed=9).vector, 1))
-        first = bridge.remote.fetch(Wanted.BOTH)
         service.add(5)
-        assert bridge.remote.fetch(Wanted.BOTH, first.hash).vector is None
+        bridge.remote.fetch(Wanted.BOTH)
         assert bridge.pull().global_t == 0
         bridge.note_global_t()
         assert bridge.pull().global_t == 5
-
-    def test_before_anything_is_published_a_fetch_brings_nothing(self, bridge):
-        assert bridge.remote.fetch(Wanted.BOTH).vector is None
         assert bridge.pull().version == Version(0)
 
     def test_values_that_gradients_move_are_fetched_though_nothing_is_published(self):
         service = parameter_service()
         bridge = PulledBridge(service)
-        assert bridge.remote.fetch(Wanted.BOTH).vector is None
-        service.apply_gradients(np.ones_like(bridge.pull().vector))
+        service.push(Gradient(np.ones_like(bridge.pull().vector)))
         found = bridge.remote.fetch(Wanted.BOTH)
         np.testing.assert_array_equal(found.vector, service.pull().vector)
-        assert found.info.iteration == 1
-        assert bridge.remote.fetch(Wanted.BOTH, found.hash).vector is None
 
-    def test_a_fetch_by_the_agent_brings_the_values_in_use(self, service, bridge):
+    def test_an_agent_that_asks_for_what_was_published_gets_that_of_the_values_in_use(
+        self, service, bridge
+    ):
         source = PublishedSource(bridge)
-        assert source.pull().version == Version(0)
+        service.push(NewValues(small_values(seed=8).vector, 6))
+        assert source.pull().version == Version(6)
         service.push(NewValues(small_values(seed=9).vector, 7))
         found = bridge.remote.fetch(Wanted.BOTH)
-        assert source.pull().version == Version(0)
-        bridge.use(found.vector)
-        values = source.pull(Version(0))
+        assert source.pull().version == Version(6)
+        bridge.use()
+        values = source.pull(Version(6))
         assert values.version == Version(7)
         np.testing.assert_array_equal(values.vector, found.vector)
         assert source.pull(values.version).vector is None
+
+    def test_other_policies_are_pulled_as_they_are(self, service, bridge):
+        service.push(NewValues(small_values(seed=9).vector, 1), policy="other")
+        np.testing.assert_array_equal(
+            bridge.pull(policy="other").vector, small_values(seed=9).vector
+        )
 
     def test_all_other_calls_reach_the_parameter_server(self, service, bridge):
         assert bridge.add(5) == 5
@@ -281,4 +260,4 @@ class TestPulledBridge:
         assert bridge.phase() is Phase.TRAINING
         assert bridge.metrics() is service.metrics()
         with pytest.raises(ValueError, match="not moved by gradients"):
-            bridge.apply_gradients(np.zeros(1, np.float32))
+            bridge.push(Gradient(np.zeros(1, np.float32)))
