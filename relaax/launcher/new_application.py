@@ -71,29 +71,23 @@ class Kind:
     environment: str
     #: The algorithm's section of the YAML file.
     section: str
-    #: Texts that stand in the template, and those to take in their place.
-    configuration: tuple[tuple[str, str], ...]
+    #: Keys of the template's YAML, each with another value.
+    settings: tuple[str, ...]
+    #: Texts that stand in the other templates, and those to take in their place.
     readme: tuple[tuple[str, str], ...]
     program: tuple[tuple[str, str], ...] = ()
     procfile: tuple[tuple[str, str], ...] = ()
 
 
 CHOICES = Kind(
-    "simulator",
-    "choices",
-    (
-        ("action_size: 2  ", "action_size: 3  "),
-        ("state_size: [4]", "state_size: [2]"),
-        ("rewards_gamma: 0.99 ", "rewards_gamma: 0.95 "),
-    ),
-    _PLAIN,
+    "simulator", "choices", ("action_size: 3", "state_size: [2]", "rewards_gamma: 0.95"), _PLAIN
 )
 
 #: The same simulator, whose point moves by as much as an action says.
 NUMBERS = Kind(
     "simulator",
     "numbers",
-    (("state_size: [3]", "state_size: [2]"), ("rewards_gamma: 0.99 ", "rewards_gamma: 0.95 ")),
+    ("state_size: [2]", "rewards_gamma: 0.95"),
     _PLAIN,
     (
         ("import sys\n", "import sys\nfrom typing import Any\n"),
@@ -162,7 +156,7 @@ def write_new_application(directory: Path, kind: Kind, port: int = FIRST_PORT) -
             port,
             {
                 "environment.py": _filled(_read(f"{kind.environment}.py"), kind.program),
-                "training.yaml": _filled(configuration, kind.configuration),
+                "training.yaml": _with_settings(configuration, kind.settings),
                 "Procfile": _filled(_read("Procfile"), kind.procfile),
                 "test_environment.py": _read("test_environment.py"),
                 "README.md": _filled(_read("README.md"), readme),
@@ -199,15 +193,11 @@ def kind_of_gymnasium(env_id: str) -> Kind:
         raise ConfigurationError(f"--gymnasium: {env_id} cannot be made: {error}") from error
     section, sizes = _sizes(env_id, observations, actions, gymnasium.spaces)
     threshold = None if spec is None else spec.reward_threshold
-    goal = (
-        "# --goal-return: 100            # CHANGE"
-        if threshold is None
-        else (f"--goal-return: {threshold:<15g} # CHANGE")
-    )
+    goal = "# --goal-return: 100" if threshold is None else f"--goal-return: {threshold:g}"
     return Kind(
         "gymnasium_environment",
         section,
-        (("--goal-return: 0.85             # CHANGE", goal), *sizes),
+        (goal, *sizes),
         (
             ("ENVIRONMENT", f"makes {env_id}, and connects it"),
             (
@@ -224,27 +214,22 @@ def kind_of_gymnasium(env_id: str) -> Kind:
 
 def _sizes(
     env_id: str, observations: Any, actions: Any, spaces: Any
-) -> tuple[str, tuple[tuple[str, str], ...]]:
-    """Return the section for an environment's spaces, and its changes of text."""
+) -> tuple[str, tuple[str, ...]]:
+    """Return the section for an environment's spaces, and their values in it."""
     if not isinstance(observations, spaces.Box):
         raise ConfigurationError(
             f"--gymnasium: the observations of {env_id} are {observations}; this writes folders "
             "for a Box: see docs/gymnasium.md for all others"
         )
-    shape = str(list(observations.shape))
+    common = (f"state_size: {list(observations.shape)}", "reward_scale: 0.1")
     if isinstance(actions, spaces.Discrete):
-        return "choices", (
-            ("state_size: [4]", f"state_size: {shape}"),
-            ("action_size: 2  ", f"action_size: {int(actions.n)}  "),
-            ("reward_scale: 1   ", "reward_scale: 0.1 "),
-        )
+        return "choices", (*common, f"action_size: {int(actions.n)}")
     if isinstance(actions, spaces.Box):
         return "numbers", (
-            ("state_size: [3]", f"state_size: {shape}"),
-            ("action_size: 1  ", f"action_size: {list(actions.shape)}  "),
-            ("action_low: -1  ", f"{_bound('action_low', actions.low)}  "),
-            ("action_high: 1  ", f"{_bound('action_high', actions.high)}  "),
-            ("reward_scale: 1   ", "reward_scale: 0.1 "),
+            *common,
+            f"action_size: {list(actions.shape)}",
+            _bound("action_low", actions.low),
+            _bound("action_high", actions.high),
         )
     raise ConfigurationError(
         f"--gymnasium: the actions of {env_id} are {actions}; this writes folders for Discrete and "
@@ -302,6 +287,18 @@ them, and what relaax.learning has. With --log-level DEBUG a server shows traceb
 
 def _read(name: str) -> str:
     return (_TEMPLATE / name).read_text("utf-8")
+
+
+def _with_settings(text: str, settings: tuple[str, ...]) -> str:
+    """Return a YAML text with other values of keys; comments stay in their columns."""
+    for setting in settings:
+        key = setting.removeprefix("# ").partition(":")[0]
+        written = re.search(rf"(?<=^  ){re.escape(key)}: [^#\n]*", text, re.MULTILINE)
+        if written is None:
+            raise AssertionError(f"the template has no {key}")
+        value = f"{setting}  ".ljust(len(written[0])) if written[0].endswith(" ") else setting
+        text = text[: written.start()] + value + text[written.end() :]
+    return text
 
 
 def _filled(text: str, changes: tuple[tuple[str, str], ...]) -> str:
