@@ -34,7 +34,7 @@ class PayloadCodec(Generic[Fields]):
     """Encodes and decodes a type of message of which one field of bytes is large."""
 
     def __init__(self, message_type: type[Fields], field: str) -> None:
-        self._message_type = message_type
+        self.message_type = message_type
         self._tag = message_type.DESCRIPTOR.fields_by_name[field].number << 3 | _SIZED
 
     def encode(self, message: WithPayload[Fields]) -> bytes:
@@ -54,7 +54,7 @@ class PayloadCodec(Generic[Fields]):
                 others.append(view[begin:field_at])
                 payload, begin = view[value_at:end], end
         others.append(view[begin:])
-        fields = self._message_type.FromString(b"".join(others))
+        fields = self.message_type.FromString(b"".join(others))
         return WithPayload(fields, None if payload is None else [payload])
 
 

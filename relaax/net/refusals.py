@@ -1,12 +1,17 @@
 """Refuses a message, and names its sender: in the log, and in the answer."""
 
 import logging
+import re
 from collections.abc import Callable
-from typing import NoReturn, TypeVar
+from typing import Any, NoReturn, TypeVar
 from urllib.parse import unquote
 
 import grpc
+from google.protobuf.descriptor import MethodDescriptor, ServiceDescriptor
 from google.protobuf.message import DecodeError
+from google.protobuf.message_factory import GetMessageClass
+
+from relaax.net.payloads import PayloadCodec
 
 _log = logging.getLogger(__name__)
 
@@ -51,3 +56,24 @@ def unary(
         return serve(request, context)
 
     return grpc.unary_unary_rpc_method_handler(answer, response_serializer=encode)
+
+
+def handlers_of(
+    service: ServiceDescriptor, servicer: object, *codecs: PayloadCodec[Any]
+) -> grpc.GenericRpcHandler:
+    """Return the handlers of a service: method ``GetInfo`` is ``get_info`` of ``servicer``.
+
+    ``codecs`` read and write the messages with payloads.
+    """
+    coded = {codec.message_type: codec for codec in codecs}
+
+    def handler(method: MethodDescriptor) -> grpc.RpcMethodHandler:
+        request, reply = map(GetMessageClass, (method.input_type, method.output_type))
+        return unary(
+            getattr(servicer, re.sub("(?<!^)(?=[A-Z])", "_", method.name).lower()),
+            coded[request].decode if request in coded else request.FromString,
+            coded[reply].encode if reply in coded else reply.SerializeToString,
+        )
+
+    methods = {method.name: handler(method) for method in service.methods}
+    return grpc.method_handlers_generic_handler(service.full_name, methods)

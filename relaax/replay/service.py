@@ -17,7 +17,7 @@ from relaax.errors import ConfigurationError
 from relaax.net import channel_options
 from relaax.net.guarded_server import GuardedServer
 from relaax.net.payloads import WithPayload
-from relaax.net.refusals import refuse, unary
+from relaax.net.refusals import handlers_of, refuse
 from relaax.replay import replay_pb2
 from relaax.replay.client.writer import MOST_STEPS_AT_ONCE
 from relaax.replay.counts import Times
@@ -26,7 +26,7 @@ from relaax.replay.segments import MappedSegments, placed_message
 from relaax.replay.wire import (
     ITEMS,
     PRIORITIES,
-    SERVICE_NAME,
+    SERVICE,
     STEPS,
     column_messages,
     items_message,
@@ -204,28 +204,7 @@ class ReplayServicer:
 
 def method_handlers(servicer: ReplayServicer) -> grpc.GenericRpcHandler:
     """Return the handlers of a gRPC server."""
-    nothing = replay_pb2.Nothing
-    handlers = {
-        "Describe": unary(
-            servicer.describe, nothing.FromString, replay_pb2.Description.SerializeToString
-        ),
-        "Open": unary(
-            servicer.open, replay_pb2.Opening.FromString, replay_pb2.Opened.SerializeToString
-        ),
-        "Append": unary(servicer.append, STEPS.decode, replay_pb2.Stored.SerializeToString),
-        "Close": unary(servicer.close, replay_pb2.Writer.FromString, nothing.SerializeToString),
-        "Sample": unary(servicer.sample, replay_pb2.Request.FromString, ITEMS.encode),
-        "Watch": unary(
-            servicer.watch, replay_pb2.Watching.FromString, replay_pb2.State.SerializeToString
-        ),
-        "UpdatePriorities": unary(
-            servicer.update_priorities, PRIORITIES.decode, replay_pb2.Updated.SerializeToString
-        ),
-        "GetStats": unary(
-            servicer.get_stats, nothing.FromString, replay_pb2.Stats.SerializeToString
-        ),
-    }
-    return grpc.method_handlers_generic_handler(SERVICE_NAME, handlers)
+    return handlers_of(SERVICE, servicer, STEPS, ITEMS, PRIORITIES)
 
 
 def answered(context: grpc.ServicerContext, call: Callable[[], Reply]) -> Reply:

@@ -19,7 +19,8 @@ from relaax.replay.table import Sample, TableState
 
 Array = npt.NDArray[Any]
 
-SERVICE_NAME = replay_pb2.DESCRIPTOR.services_by_name["Replay"].full_name
+SERVICE = replay_pb2.DESCRIPTOR.services_by_name["Replay"]
+SERVICE_NAME = SERVICE.full_name
 STEPS = PayloadCodec(replay_pb2.Steps, "data")
 ITEMS = PayloadCodec(replay_pb2.Items, "data")
 PRIORITIES = PayloadCodec(replay_pb2.Priorities, "data")

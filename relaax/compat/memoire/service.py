@@ -10,13 +10,13 @@ from relaax.compat.memoire import memoire_pb2, memoire_pb2_grpc
 from relaax.compat.memoire.entry import MemoryInfo
 from relaax.compat.memoire.memory import LONGEST_WAIT_S, ReplayMemory
 from relaax.net.payloads import Buffer, PayloadCodec, WithPayload
-from relaax.net.refusals import unary
+from relaax.net.refusals import handlers_of
 from relaax.replay import replay_pb2
 from relaax.replay.client.stub import ReplayStub
 from relaax.replay.service import answered
 from relaax.replay.wire import column_messages, schema_of
 
-SERVICE_NAME = memoire_pb2.DESCRIPTOR.services_by_name["Memoire"].full_name
+SERVICE = memoire_pb2.DESCRIPTOR.services_by_name["Memoire"]
 PUBLICATIONS = PayloadCodec(memoire_pb2.Publication, "data")
 
 #: Subscribers that wait at the same time, each of which has a thread; others ask again.
@@ -123,14 +123,7 @@ class MemoireServicer:
 
     def handlers(self) -> grpc.GenericRpcHandler:
         """Return the handlers of a gRPC server."""
-        pb, done = memoire_pb2, replay_pb2.Nothing.SerializeToString
-        handlers = {
-            "GetInfo": unary(self.get_info, pb.Client.FromString, pb.Info.SerializeToString),
-            "Fetch": unary(self.fetch, pb.Topic.FromString, PUBLICATIONS.encode),
-            "Publish": unary(self.publish, PUBLICATIONS.decode, done),
-            "WriteLog": unary(self.write_log, pb.LogLine.FromString, done),
-        }
-        return grpc.method_handlers_generic_handler(SERVICE_NAME, handlers)
+        return handlers_of(SERVICE, self, PUBLICATIONS)
 
 
 class MemoireStub(ReplayStub):
@@ -141,9 +134,9 @@ class MemoireStub(ReplayStub):
         pb, done = memoire_pb2, replay_pb2.Nothing.FromString
         self._memoire = memoire_pb2_grpc.MemoireStub(self._channel)
         self._fetch = self._method(
-            "Fetch", pb.Topic.SerializeToString, PUBLICATIONS.decode, SERVICE_NAME
+            "Fetch", pb.Topic.SerializeToString, PUBLICATIONS.decode, SERVICE.full_name
         )
-        self._publish = self._method("Publish", PUBLICATIONS.encode, done, SERVICE_NAME)
+        self._publish = self._method("Publish", PUBLICATIONS.encode, done, SERVICE.full_name)
 
     def get_info(self, writer: str, timeout_s: float) -> MemoryInfo:
         """Take a slot for a client; ReplayAway if other clients have all."""
