@@ -23,6 +23,12 @@ TABLES = {
     "mixed": MixedSpec({"uniform": 0.5, "twice": 0.5}),
 }
 
+#: The tables with items of their own, and arrays of tables.
+DRAWN = ("uniform", "prioritized", "queue", "rollouts", "twice")
+ITEMS = "table/{}/selector/rows"
+PRIORITIES = "table/prioritized/selector/priorities"
+LARGEST = "table/prioritized/selector/largest"
+
 
 def made():
     return ReplaySpec(SCHEMA, CAPACITY, TABLES).make(np.random.default_rng(5), 60.0)
@@ -138,44 +144,6 @@ def test_a_column_that_is_not_known_is_named(saved):
     assert found == "storage/column/other is a column that is not known"
 
 
-@pytest.mark.parametrize(
-    ("value", "rule"),
-    [
-        (np.nan, "finite, and at least 0"), (np.inf, "finite, and at least 0"),
-        (-0.5, "finite, and at least 0"), (1.7e308, "less, or their sum is not finite"),
-    ],
-)  # fmt: skip
-def test_an_impossible_priority_is_named(saved, value, rule):
-    name = "table/prioritized/selector/priorities"
-    for index in (0, 3):
-        contents = spoilt(saved, name, put(slice(index, index + 2), value))
-        found = refusal(contents)
-        assert found.startswith(f"{name} is {value} at place ")
-        assert found.endswith(f"and must be {rule}")
-
-
-@pytest.mark.parametrize("value", [np.nan, np.inf, -1.0, 0.0])
-def test_an_impossible_largest_priority_is_named(saved, value):
-    name = "table/prioritized/selector/largest"
-    found = refusal(spoilt(saved, name, put(0, value)))
-    assert found == f"{name} is {value} at place 0, and must be finite, and at least 1"
-
-
-@pytest.mark.parametrize("table", ["uniform", "prioritized", "queue", "rollouts", "twice"])
-@pytest.mark.parametrize(
-    ("value", "rule"),
-    [
-        (-1, "a row below 256"), (CAPACITY, "a row below 256"), (2**62, "a row below 256"),
-        ("twice", "there once"),
-    ],
-)  # fmt: skip
-def test_items_of_rows_that_are_not_there_or_twice_are_named(saved, table, value, rule):
-    name = f"table/{table}/selector/rows"
-    number = saved[name][1] if value == "twice" else value
-    found = refusal(spoilt(saved, name, put(0, number)))
-    assert found == f"{name} is {number} at place 0, and must be {rule}"
-
-
 def test_an_item_of_a_free_row_is_named():
     replay = made()
     replay.open_writer("w", SCHEMA)
@@ -187,10 +155,9 @@ def test_an_item_of_a_free_row_is_named():
 
 
 def test_items_are_as_many_as_their_priorities(saved):
-    name = "table/prioritized/selector/priorities"
-    count = len(saved[name])
-    found = refusal({**saved, name: saved[name][:-1]})
-    assert found == f"{name} is float64 [{count - 1}], and must be float64 [{count}]"
+    count = len(saved[PRIORITIES])
+    found = refusal({**saved, PRIORITIES: saved[PRIORITIES][:-1]})
+    assert found == f"{PRIORITIES} is float64 [{count - 1}], and must be float64 [{count}]"
 
 
 @pytest.mark.parametrize(
@@ -219,12 +186,19 @@ def test_items_are_as_many_as_their_priorities(saved):
         ("table/twice/times", 9, -1, "from 0 to "),
         ("counts", 3, -1, "from 0 to "),
         ("changes", (), -1, "at least 0"),
+        *((ITEMS.format(each), 0, -1, "a row below 256") for each in DRAWN),
+        *((ITEMS.format(each), 0, CAPACITY, "a row below 256") for each in DRAWN),
+        *((ITEMS.format(each), 0, lambda rows: rows[1], "there once") for each in DRAWN),
+        *((PRIORITIES, 3, value, "finite, and at least 0") for value in (np.nan, np.inf, -0.5)),
+        (PRIORITIES, slice(3, 5), 1.7e308, "less, or their sum is not finite"),
+        *((LARGEST, 0, value, "finite, and at least 1") for value in (np.nan, np.inf, 0.0)),
     ],
 )  # fmt: skip
 def test_a_number_that_cannot_be_is_named_with_its_place(saved, name, index, value, rule):
     number = value(saved[name]) if callable(value) else value
     found = refusal(spoilt(saved, name, put(index, number)))
     assert found.startswith(f"{name} is ")
+    assert " at place " in found
     assert rule in found
 
 
