@@ -11,8 +11,7 @@ from relaax.learning.on_policy.learner import OnPolicyLearner, WholeRollouts
 from relaax.learning.placements import Driver, InWorker
 from relaax.learning.rollouts import RolloutBatch
 from relaax.parameters.optimizers import RMSProp, RMSPropSettings
-from relaax.parameters.parameter_service import ParameterService
-from relaax.parameters.parameter_store import ParameterStore
+from relaax.parameters.parameter_store import ParameterService, ParameterStore
 from relaax.telemetry.interval_metrics import IntervalMetrics
 
 

@@ -24,8 +24,7 @@ from relaax.configuration.algorithm_loader import load_algorithm
 from relaax.configuration.named_files import locate_algorithm
 from relaax.parameters.averaging import Averager, AveragingService
 from relaax.parameters.parameter_server import ParameterServer
-from relaax.parameters.parameter_service import ParameterService
-from relaax.parameters.parameter_store import ParameterStore
+from relaax.parameters.parameter_store import ParameterService, ParameterStore
 from relaax.parameters.published import serve_published
 from relaax.replay.specs import ReplaySpec
 

@@ -16,8 +16,7 @@ The transport; an algorithm uses it unless it exports a ``BridgeControl`` of its
 The values:
 
 ``parameter_server``   serves the global parameters, and keeps them in checkpoints
-``parameter_service``  answers the workers
-``parameter_store``    the global parameters, shared by threads
+``parameter_store``    the global parameters, shared by threads, and the answers to workers
 ``averaging``          one update of the mean of several learners' gradients
 ``published``          parameters that a learner publishes
 ``optimizers``         updates of a flat vector, in place

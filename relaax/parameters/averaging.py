@@ -7,8 +7,7 @@ from typing import Protocol
 
 from relaax.algorithm_base import DEFAULT, FloatVector, Metrics, Update, Values
 from relaax.algorithm_base.bridge_base import gradient_of, require_default
-from relaax.parameters.parameter_service import ParameterService
-from relaax.parameters.parameter_store import ParameterStore
+from relaax.parameters.parameter_store import ParameterService, ParameterStore
 
 _log = logging.getLogger(__name__)
 

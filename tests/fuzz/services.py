@@ -15,8 +15,7 @@ from relaax.compat.memoire import service as memoire_service
 from relaax.parameters import service as bridge_service
 from relaax.parameters.optimizers import SGD
 from relaax.parameters.parameter_server import ParameterServer
-from relaax.parameters.parameter_service import ParameterService
-from relaax.parameters.parameter_store import ParameterStore
+from relaax.parameters.parameter_store import ParameterService, ParameterStore
 from relaax.parameters.process.shards import FirstServicer, OtherServicer
 from relaax.parameters.published.parameters import PublishedParameters
 from relaax.parameters.published.service import PublishedService

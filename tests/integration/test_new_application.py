@@ -102,8 +102,8 @@ def test_a_breakpoint_stops_in_the_environment_the_agent_and_the_parameter_serve
 b environment.py:{in_environment}
 from relaax.acting.actor import Actor
 b Actor.act
-from relaax.parameters.parameter_service import ParameterService
-b ParameterService.synchronize
+from relaax.parameters.parameter_store import ParameterService
+b ParameterService.push
 c
 clear 2
 c
@@ -115,5 +115,5 @@ q
         [sys.executable, "-m", "pdb", "-m", "relaax.launcher.main", "--serial"],
         cwd=directory, input=commands, capture_output=True, text=True, check=False, timeout=120,
     ).stdout  # fmt: skip
-    for where in ("environment.py", "acting/actor.py", "parameters/parameter_service.py"):
+    for where in ("environment.py", "acting/actor.py", "parameters/parameter_store.py"):
         assert re.search(rf"> \S*{where}\(\d+\)", said), said

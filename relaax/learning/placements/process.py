@@ -20,8 +20,7 @@ from relaax.learning.placements.driver import Driver
 from relaax.learning.policy import CurrentPolicy
 from relaax.learning.rollouts import ROLLOUTS, RolloutBatch
 from relaax.parameters.optimizers import Optimizer
-from relaax.parameters.parameter_service import ParameterService
-from relaax.parameters.parameter_store import ParameterStore, Snapshot
+from relaax.parameters.parameter_store import ParameterService, ParameterStore, Snapshot
 
 Array = npt.NDArray[Any]
 BoolArray = npt.NDArray[np.bool_]

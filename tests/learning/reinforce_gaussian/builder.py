@@ -13,8 +13,7 @@ from relaax.learning.policy import CurrentPolicy
 from relaax.learning.rollouts import Columns, RolloutStore
 from relaax.parameters.optimizers import RMSProp, RMSPropSettings
 from relaax.parameters.parameter_server import ParameterServer
-from relaax.parameters.parameter_service import ParameterService
-from relaax.parameters.parameter_store import ParameterStore
+from relaax.parameters.parameter_store import ParameterService, ParameterStore
 from relaax.telemetry.interval_metrics import IntervalMetrics
 
 

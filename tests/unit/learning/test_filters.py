@@ -22,8 +22,7 @@ from relaax.learning.filters.statistics import (
     unpacked,
 )
 from relaax.parameters.optimizers import RMSProp, RMSPropSettings
-from relaax.parameters.parameter_service import ParameterService
-from relaax.parameters.parameter_store import ParameterStore
+from relaax.parameters.parameter_store import ParameterService, ParameterStore
 
 NETWORK = np.arange(5, dtype=np.float32)
 

@@ -6,8 +6,7 @@ import pytest
 from relaax.algorithm_base import CheckpointMismatch, Gradient, NullMetrics, Saver, Version
 from relaax.parameters.optimizers import SGD, Adam, AdamSettings
 from relaax.parameters.parameter_server import ParameterServer
-from relaax.parameters.parameter_service import ParameterService
-from relaax.parameters.parameter_store import ParameterStore
+from relaax.parameters.parameter_store import ParameterService, ParameterStore
 
 
 class Memory(Saver):

@@ -30,8 +30,7 @@ from relaax.parameters import Bridge, BridgeControl, bridge_pb2, bridge_pb2_grpc
 from relaax.parameters import service as bridge_service
 from relaax.parameters.control import most_bytes
 from relaax.parameters.optimizers import SGD
-from relaax.parameters.parameter_service import ParameterService
-from relaax.parameters.parameter_store import ParameterStore
+from relaax.parameters.parameter_store import ParameterService, ParameterStore
 from relaax.parameters.published.parameters import PublishedParameters
 from relaax.parameters.published.service import PublishedService
 

@@ -8,8 +8,7 @@ from relaax.algorithm_base import Evaluations, Lineage, NewValues, NullMetrics, 
 from relaax.errors import BridgeError, ParameterServerAway
 from relaax.parameters import Bridge, BridgeControl, stub
 from relaax.parameters.optimizers import SGD
-from relaax.parameters.parameter_service import ParameterService
-from relaax.parameters.parameter_store import ParameterStore
+from relaax.parameters.parameter_store import ParameterService, ParameterStore
 from relaax.parameters.published import PublishedParameters, PublishedService
 from relaax.telemetry.metrics import EVALUATION_REWARD_AFTER, EVALUATION_REWARD_OF
 

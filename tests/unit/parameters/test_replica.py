@@ -11,8 +11,7 @@ from relaax.algorithm_base import Gradient, Metrics, NewValues, NullMetrics, Val
 from relaax.errors import ParameterServerAway
 from relaax.parameters import Bridge, BridgeControl
 from relaax.parameters.optimizers import SGD
-from relaax.parameters.parameter_service import ParameterService
-from relaax.parameters.parameter_store import ParameterStore
+from relaax.parameters.parameter_store import ParameterService, ParameterStore
 from relaax.parameters.process.replica import ReplicaService
 from relaax.parameters.published import PublishedParameters, PublishedService
 from relaax.telemetry.metrics import EVALUATION_REWARD_OF
@@ -102,8 +101,15 @@ def test_values_grow_older_at_the_replica_too(pair_of):
 def test_what_is_published_at_the_replica_is_published_at_the_primary(pair_of):
     pair = pair_of(published())
     pair.replica.push(NewValues(VECTOR, 7))
-    info = pair.replica.fetch(Wanted.INFO).info
-    assert pair.primary.fetch(Wanted.INFO).info == info
+    assert pair.primary.fetch(Wanted.INFO).info.iteration == 7
+
+
+def test_other_policies_than_the_default_one_are_at_the_primary(pair_of):
+    pair = pair_of(published())
+    version = pair.replica.push(NewValues(VECTOR, 7), policy="other").version
+    np.testing.assert_array_equal(pair.primary.pull(policy="other").vector, VECTOR)
+    np.testing.assert_array_equal(pair.replica.pull(policy="other").vector, VECTOR)
+    assert version.number == 1
 
 
 def test_steps_are_counted_at_the_primary(pair_of):

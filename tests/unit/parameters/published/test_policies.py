@@ -9,8 +9,7 @@ from relaax.algorithm_base import CheckpointMismatch, Gradient, NewValues, NullM
 from relaax.errors import BridgeError
 from relaax.parameters import BridgeControl
 from relaax.parameters.optimizers import SGD
-from relaax.parameters.parameter_service import ParameterService
-from relaax.parameters.parameter_store import ParameterStore
+from relaax.parameters.parameter_store import ParameterService, ParameterStore
 from relaax.parameters.published import policies as published_policies
 from relaax.parameters.published import serve_published
 

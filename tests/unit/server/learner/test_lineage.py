@@ -7,8 +7,7 @@ from relaax.algorithm_base import Lineage, NullMetrics
 from relaax.checkpoints import DirectoryStore
 from relaax.errors import ConfigurationError
 from relaax.parameters.optimizers import SGD
-from relaax.parameters.parameter_service import ParameterService
-from relaax.parameters.parameter_store import ParameterStore
+from relaax.parameters.parameter_store import ParameterService, ParameterStore
 from relaax.server.learner.lineage import connect_restored, lineage_in
 
 
