@@ -65,7 +65,7 @@ class Sharing:
         self.taken = None
 
     def connected(self, parameter_server):
-        self.taken = parameter_server.get().vector
+        self.taken = parameter_server.pull().vector
 
 
 def test_learners_that_share_gradients_do_not_lose_theirs_to_an_empty_parameter_server(caplog):
