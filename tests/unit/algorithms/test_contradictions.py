@@ -48,6 +48,14 @@ REFUSED = {
         "ppo", CHOICES, {"learner": "worker", "learning_rate_schedule": "kl"},
         "learning_rate_schedule: kl needs one learner in a process: with learner: worker",
     ),
+    "learners that share gradients do not move it either": (
+        "ppo", CHOICES, {"learners": {"count": 2}, "learning_rate_schedule": "kl"},
+        "learning_rate_schedule: kl needs one learner in a process: with learners",
+    ),
+    "workers that learn are no learners": (
+        "da3c", CHOICES, {"learners": {"count": 2}},
+        "learners: no effect without learner: process",
+    ),
     "more minibatches than steps": (
         "ppo", CHOICES, {"rollouts_per_batch": 1, "episode_len": 4, "minibatches": 5},
         "minibatches: a batch has 4 steps, which are not divided into 5",
