@@ -128,7 +128,7 @@ def _checked_array(what: str, state: Any) -> Array:
             f"{no_numbers(what, state)}. In version 2 of the protocol {what} cannot be sent; "
             "Client(..., protocol=1) carries any JSON, to an algorithm of your own"
         )
-    _require_finite(what, array)
+    require_finite_array(what, array)
     return array
 
 
@@ -138,7 +138,7 @@ def checked_action(action: Any) -> Array:
     TypeError if it is not numeric, ValueError for numbers that are not finite.
     """
     array = required_numbers("the executed action", action)
-    _require_finite("the executed action", array)
+    require_finite_array("the executed action", array)
     return array
 
 
@@ -206,7 +206,7 @@ def _checked_rows(what: str, rows: Any, count: int) -> Array:
         raise ValueError(f"{what} are no array of numbers: {kind}; {why_no_numbers(what, rows)}")
     if array.ndim == 0 or len(array) != count:
         raise ValueError(f"{what} are {count} rows, not an array of shape {array.shape}")
-    _require_finite(what, array)
+    require_finite_array(what, array)
     return array
 
 
@@ -244,7 +244,8 @@ def checked_steps(steps: Steps, environments: int) -> Steps:
     )
 
 
-def _require_finite(what: str, array: Array) -> None:
+def require_finite_array(what: str, array: Array) -> None:
+    """Raise ValueError, which names the first, for numbers that are not finite."""
     if array.dtype.kind == "f" and not np.logical_and.reduce(np.isfinite(array), axis=None):
         place = np.argwhere(~np.isfinite(array))[0].tolist()
         raise ValueError(f"{what}{place or ''} is {array[tuple(place)]}, it must be finite")

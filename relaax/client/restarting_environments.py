@@ -13,7 +13,7 @@ import numpy.typing as npt
 from gymnasium.vector import AutoresetMode, SyncVectorEnv, VectorEnv
 from gymnasium.vector.utils import iterate
 
-from relaax.client.checks import checked_reward
+from relaax.client.checks import checked_reward, require_finite_array
 from relaax.client.gymnasium_edges import keep_and_check
 from relaax.client.gymnasium_factory import Environment, Environments
 from relaax.client.gymnasium_observations import KeptObservations
@@ -219,10 +219,7 @@ def require_finite(observation: Any) -> None:
         for part in observation.values() if isinstance(observation, dict) else observation:
             require_finite(part)
     else:
-        array = np.asarray(observation)
-        if array.dtype.kind == "f" and not np.isfinite(array).all():
-            place = np.argwhere(~np.isfinite(array))[0].tolist()
-            raise ValueError(f"the state{place or ''} is {array[tuple(place)]}, it must be finite")
+        require_finite_array("the state", np.asarray(observation))
 
 
 def _close(environment: Environment) -> None:

@@ -9,11 +9,11 @@ from relaax.client.action_masks import named_state
 from relaax.client.checks import as_observations, checked_action, checked_state, required_numbers
 from relaax.client.server_connection import ServerConnection, StepsSession
 from relaax.observations import Observations, named
+from relaax.protocol.binary import Metric
 from relaax.protocol.json import (
     Act,
     RewardAndAct,
     RewardAndReset,
-    ScalarMetric,
     decode_action,
     decode_score,
     encode_request,
@@ -71,7 +71,7 @@ class JsonSession:
 
     def metric(self, name: str, y: float, x: float | None) -> None:
         """Report a number."""
-        self._connection.tell(encode_request(ScalarMetric(name, y, x)))
+        self._connection.tell(encode_request(Metric(name, y, x)))
 
     def _said(self, state: Any) -> Any:
         state = named_state(state, None)
@@ -80,31 +80,26 @@ class JsonSession:
         return as_listed(state)
 
 
-class BinarySession:
+class BinarySession(StepsSession):
     """Version 2, with one environment; its methods are those of ``JsonSession``."""
 
     _ONLY = np.zeros(1, np.int64)
 
     def __init__(self, connection: ServerConnection) -> None:
-        self._session = StepsSession(connection, 1)
-
-    @property
-    def is_open(self) -> bool:
-        """Whether the connection is open, as far as is known."""
-        return self._session.is_open
+        super().__init__(connection, 1)
 
     def start(self, state: Any) -> Any:
         """Begin an episode and return its first action."""
         steps = self._steps(START, 0.0, self._row(state), ())
-        return _as_action(self._session.ask(steps).actions)
+        return _as_action(self.ask(steps).actions)
 
     def step(self, reward: float, state: Any, action: Any = None) -> Any:
         """Report a step and return the next action."""
         observations = self._row(state)
         if action is not None:
             steps = self._steps(0, reward, observations, (), action)
-            return _as_action(self._session.ask(steps).actions)
-        return _as_action(self._session.step_all(np.array([reward], np.float64), observations))
+            return _as_action(self.ask(steps).actions)
+        return _as_action(self.step_all(np.array([reward], np.float64), observations))
 
     def terminate(self, reward: float, action: Any = None) -> float:
         """Report the last step and return the episode's score."""
@@ -114,16 +109,12 @@ class BinarySession:
         """Report the last step of an episode that was cut off and return its score."""
         return self._end(TRUNCATED | FINAL, reward, self._row(state), action)
 
-    def metric(self, name: str, y: float, x: float | None) -> None:
-        """Report a number."""
-        self._session.metric(name, y, x)
-
     def _row(self, state: Any) -> Observations:
         """Return a state, by the server's names, as a batch of one."""
-        return as_row(checked_state(named_state(state, self._session.asked)))
+        return as_row(checked_state(named_state(state, self.asked)))
 
     def _end(self, flags: int, reward: float, final: Any, action: Any) -> float:
-        answers = self._session.ask(self._steps(flags, reward, (), final, action))
+        answers = self.ask(self._steps(flags, reward, (), final, action))
         (score,) = answers.scores.tolist()
         return float(score)
 

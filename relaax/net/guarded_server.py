@@ -15,7 +15,7 @@ from relaax.address import Address, host_of
 from relaax.errors import ConfigurationError
 from relaax.net import channel_options
 from relaax.net.access import Access, Right, TlsFiles, TokenFile, current_access, require_guarded
-from relaax.net.access.process_access import BEGUN, PROVED, GrpcConnections
+from relaax.net.access.process_access import BEGUN, PROVED, Counts
 from relaax.net.access.tls import server_context, shown_by_server
 from relaax.net.access.tokens import digest_of
 from relaax.net.channels import AUTHORIZATION, BEARER
@@ -123,7 +123,7 @@ class GuardedServer:
         return ended
 
 
-def _credentials(files: TlsFiles, connections: GrpcConnections) -> grpc.ServerCredentials:
+def _credentials(files: TlsFiles, connections: Counts) -> grpc.ServerCredentials:
     """Return credentials whose files are read again once they have changed.
 
     gRPC asks for them at each connection, by which connections are counted. If it is given a
@@ -137,7 +137,7 @@ def _credentials(files: TlsFiles, connections: GrpcConnections) -> grpc.ServerCr
         return grpc.ssl_server_certificate_configuration([(key, cert)], files.read(files.ca))
 
     def for_a_connection() -> Any:
-        connections.add(BEGUN)
+        connections.count(BEGUN)
         return shown.content()
 
     shown = shown_by_server(files, configuration)
@@ -156,7 +156,7 @@ class _AskForToken(grpc.ServerInterceptor):
     def __init__(self, tokens: TokenFile, access: Access) -> None:
         self._tokens = tokens
         self._refusals = access.refusals
-        self._connections: GrpcConnections | None = None
+        self._connections: Counts | None = None
         if access.tls is not None and access.tls.cert is not None:
             self._connections = access.grpc_connections
         self._peers = ProvedPeers()
@@ -173,7 +173,7 @@ class _AskForToken(grpc.ServerInterceptor):
         reason = self._why_refused(token)
         if reason is None:
             if self._peers.add(peer) and self._connections is not None:
-                self._connections.add(PROVED)
+                self._connections.count(PROVED)
             return
         self._peers.discard(peer)  # another caller may have its port by now
         self._refusals.add("gRPC", host_of(address_of(context)), reason)

@@ -19,7 +19,7 @@ from trained import DISCRETE, SECTIONS, algorithm_of, save_trained
 
 from relaax.algorithm_base import Evaluation
 from relaax.configuration import AwsAccess
-from relaax.server.exploitation import checkpoints_at, exploiting_agent, restore_trained
+from relaax.server.exploitation import CheckpointReader, exploiting_agent, restore_trained
 from relaax.server.export.check import Comparison, PolicyFunction, compared
 from relaax.server.export.files_tf import write_onnx
 from relaax.server.export.graph_tf import PolicyGraph
@@ -58,7 +58,7 @@ def test_the_browsers_runtime_acts_as_the_agent_on_1000_observations(
     name, section = VARIANTS[variant]
     save_trained(name, tmp_path, section)
     algorithm, config = algorithm_of(name, section)
-    reader = checkpoints_at(tmp_path, None, AwsAccess(), "latest", "--checkpoint")
+    reader = CheckpointReader(tmp_path, None, AwsAccess(), "latest", "--checkpoint")
     trained = restore_trained(algorithm, config, reader)
     policy = config.describe_policy(trained.values.vector)
     signature = signature_of(policy)

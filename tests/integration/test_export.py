@@ -13,7 +13,7 @@ from trained import CONTINUOUS, DISCRETE, SECTIONS, algorithm_of, save_trained, 
 from relaax.algorithm_base import Evaluation
 from relaax.client import VectorClient
 from relaax.configuration import AwsAccess
-from relaax.server.exploitation import checkpoints_at, exploiting_agent, restore_trained
+from relaax.server.exploitation import CheckpointReader, exploiting_agent, restore_trained
 from relaax.server.export.check import Comparison, compared
 from relaax.server.export.files_tf import read_onnx, read_saved_model, write_onnx, write_saved_model
 from relaax.server.export.graph_tf import PolicyGraph
@@ -82,7 +82,7 @@ def test_files_act_as_the_agent_on_1000_observations(
     section = {key: value for key, value in section.items() if value is not None}
     save_trained(name, tmp_path, section)
     algorithm, config = algorithm_of(name, section)
-    reader = checkpoints_at(tmp_path, None, AwsAccess(), "latest", "--checkpoint")
+    reader = CheckpointReader(tmp_path, None, AwsAccess(), "latest", "--checkpoint")
     trained = restore_trained(algorithm, config, reader)
     policy = config.describe_policy(trained.values.vector)
     signature = signature_of(policy, has_float_images)
@@ -113,7 +113,7 @@ def differences(name: str, section: dict[str, Any], tmp_path: Path) -> int:
     for seed in (1, 2):
         vector = save_trained(name, tmp_path / str(seed), section, seed=seed)
         policies.append(config.describe_policy(vector))
-    reader = checkpoints_at(tmp_path / "1", None, AwsAccess(), "latest", "--checkpoint")
+    reader = CheckpointReader(tmp_path / "1", None, AwsAccess(), "latest", "--checkpoint")
     bridge = restore_trained(algorithm, config, reader).bridge()
     signature = signature_of(policies[0])
     agent = exploiting_agent(algorithm, config, bridge, 0, Evaluation.DETERMINISTIC)

@@ -56,7 +56,7 @@ PUBLIC = {
     """,
     "relaax.protocol": "FrameConnection MessageConnection PeerClosed",
     "relaax.protocol.json": """
-        Act Request RewardAndAct RewardAndReset ScalarMetric ServerCodec
+        Act Request RewardAndAct RewardAndReset ServerCodec
         decode_action decode_request decode_score encode_action encode_request encode_score
     """,
 }

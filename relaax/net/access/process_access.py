@@ -4,9 +4,10 @@ import logging
 import os
 import threading
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 
 from relaax.address import Address, is_loopback
 from relaax.errors import ConfigurationError
@@ -20,47 +21,33 @@ BEGUN, PROVED = "begun", "proved"
 _log = logging.getLogger(__name__)
 
 
-class GrpcConnections:
-    """Counts connections by how far they have come, at all gRPC ports of a process.
+class Counts:
+    """Counts by name, for several threads."""
 
-    gRPC reports no failed handshake: strangers without a certificate are counted as connections
-    that have begun and proved nothing. For several threads.
-    """
-
-    def __init__(self) -> None:
+    def __init__(self, *names: str) -> None:
         self._lock = threading.Lock()
-        self._totals: Counter[str] = Counter()
+        self._totals = Counter(dict.fromkeys(names, 0))
 
-    def add(self, how_far: str) -> None:
-        """Count a connection that has come so far."""
+    def count(self, name: str) -> None:
+        """Count one more."""
         with self._lock:
-            self._totals[how_far] += 1
-
-    def totals(self) -> Mapping[str, int]:
-        """Return how many there were, by how far they have come."""
-        with self._lock:
-            return {BEGUN: self._totals[BEGUN], PROVED: self._totals[PROVED]}
-
-
-class Refusals:
-    """Counts refusals at all ports of a process. For several threads."""
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._totals: Counter[str] = Counter()
+            self._totals[name] += 1
 
     def totals(self) -> dict[str, int]:
-        """Return how many there were, by the kind of port."""
+        """Return how many there were by name, also of each that was given at first."""
         with self._lock:
             return dict(self._totals)
+
+
+class Refusals(Counts):
+    """Counts refusals at all ports of a process, by the kind of port."""
 
     def add(self, port: str, address: str, reason: str) -> None:
         """Count and log a caller without the required proof.
 
         ``port``: its kind, for example gRPC. ``address``: the caller's, without its own port.
         """
-        with self._lock:
-            self._totals[port] += 1
+        self.count(port)
         _log.warning(
             "refused at the %s port, from %s: %s", port, address, reason,
             extra=of_kind(f"refused {port}"),
@@ -87,8 +74,9 @@ class Access:
     proxy: Address | None = None
     #: Refusals at all ports.
     refusals: Refusals = field(default_factory=Refusals, compare=False)
-    #: Connections to gRPC ports over TLS.
-    grpc_connections: GrpcConnections = field(default_factory=GrpcConnections, compare=False)
+    #: Connections to gRPC ports over TLS, by how far they have come. gRPC reports no failed
+    #: handshake: strangers without a certificate have begun, and proved nothing.
+    grpc_connections: Counts = field(default_factory=partial(Counts, BEGUN, PROVED), compare=False)
 
 
 class _Process:

@@ -80,13 +80,6 @@ class TokenFile:
         self._shows = shows
         self._file = FromFiles([path], self._read, self._complain, self._announce)
 
-    def allows(self, token: str | bytes | None, right: Right) -> bool:
-        """Return whether a caller that shows ``token`` has a right.
-
-        It takes the same time for all tokens of a length.
-        """
-        return bool(token) and self.allows_digest(digest_of(token or ""), right)
-
     def allows_digest(self, digest: bytes, right: Right) -> bool:
         """Return whether a token with this digest is still accepted."""
         return self.why_refused(digest, right) is None

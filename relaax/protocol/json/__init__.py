@@ -10,7 +10,6 @@ from relaax.protocol.json.messages import (
     Request,
     RewardAndAct,
     RewardAndReset,
-    ScalarMetric,
     ServerCodec,
     decode_action,
     decode_request,
@@ -21,7 +20,7 @@ from relaax.protocol.json.messages import (
 )
 
 __all__ = [
-    "Act", "Request", "RewardAndAct", "RewardAndReset", "ScalarMetric", "ServerCodec",
+    "Act", "Request", "RewardAndAct", "RewardAndReset", "ServerCodec",
     "decode_action", "decode_request", "decode_score", "encode_action", "encode_request",
     "encode_score"
 ]  # fmt: skip

@@ -60,16 +60,7 @@ class RewardAndReset:
     action: Any = None
 
 
-@dataclass(frozen=True)
-class ScalarMetric:
-    """A number to store under a name; ``x`` is the global step unless given. Not answered."""
-
-    name: str
-    y: float
-    x: float | None = None
-
-
-Request: TypeAlias = Act | RewardAndAct | RewardAndReset | ScalarMetric
+Request: TypeAlias = Act | RewardAndAct | RewardAndReset | Metric
 
 
 def encode_request(message: Request) -> bytes:
@@ -84,9 +75,9 @@ def encode_request(message: Request) -> bytes:
             return _encode(["reward_and_act", reward, _encode_state(state), *_if_any(action)])
         case RewardAndReset(reward, action):
             return _encode(["reward_and_reset", reward, *_if_any(action)])
-        case ScalarMetric(name, y, None):
+        case Metric(name, y, None):
             return _encode(["scalar_metric", name, y])
-        case ScalarMetric(name, y, x):
+        case Metric(name, y, x):
             return _encode(["scalar_metric", name, y, x])
 
 
@@ -173,7 +164,7 @@ def _parse_reward_and_reset(arguments: list[Any], max_state_bytes: int) -> Rewar
     return RewardAndReset(reward, _executed("reward_and_reset", arguments[1:]))
 
 
-def _parse_scalar_metric(arguments: list[Any], max_state_bytes: int) -> ScalarMetric:
+def _parse_scalar_metric(arguments: list[Any], max_state_bytes: int) -> Metric:
     _check_count("scalar_metric", arguments, 2, 3)
     name = arguments[0]
     if not isinstance(name, str):
@@ -185,8 +176,8 @@ def _parse_scalar_metric(arguments: list[Any], max_state_bytes: int) -> ScalarMe
         )
     y = _number(arguments[1], f"the value of the metric {name[:64]!r}")
     if len(arguments) == 2 or arguments[2] is None:
-        return ScalarMetric(name, y)
-    return ScalarMetric(name, y, _number(arguments[2], f"x of the metric {name[:64]!r}"))
+        return Metric(name, y)
+    return Metric(name, y, _number(arguments[2], f"x of the metric {name[:64]!r}"))
 
 
 def _if_any(action: Any) -> list[Any]:
@@ -271,8 +262,8 @@ class ServerCodec:
                 return _steps(0, reward, [state], action)
             case RewardAndReset(reward, action):
                 return _steps(TERMINATED, reward, [], action)
-            case ScalarMetric(name, y, x):
-                return Metric(name, y, x)
+            case Metric() as metric:
+                return metric
 
     def encode(
         self, actions: Sequence[Any] | npt.NDArray[Any], scores: npt.NDArray[np.float64]

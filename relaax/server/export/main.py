@@ -15,7 +15,7 @@ from relaax.configuration.algorithm_loader import load_algorithm, make_config
 from relaax.configuration.exit_status import FAILURE
 from relaax.errors import ConfigurationError
 from relaax.learning.described_policy import DescribedPolicy
-from relaax.server.exploitation import Trained, checkpoints_at, exploiting_agent, restore_trained
+from relaax.server.exploitation import CheckpointReader, Trained, exploiting_agent, restore_trained
 from relaax.server.export.check import compared
 from relaax.server.export.signature import Signature, signature_of
 from relaax.telemetry.logs import start_logging
@@ -139,7 +139,7 @@ def _described(config: ConfigBase, trained: Trained, directory: Path) -> Describ
 
 
 def _checkpoints(options: ExportOptions) -> Saver:
-    return checkpoints_at(
+    return CheckpointReader(
         options.checkpoint_dir,
         options.checkpoint_aws_s3,
         options.aws,

@@ -17,7 +17,7 @@ from relaax.processes.run_variables import run_of_this_process
 from relaax.protocol import FrameConnection
 from relaax.protocol.framing import DEFAULT_MAX_FRAME_BYTES
 from relaax.protocol.tls_socket import TlsSocket
-from relaax.server.exploitation import checkpoints_at, restore_trained
+from relaax.server.exploitation import CheckpointReader, restore_trained
 from relaax.server.rlx_server.admission import MIB, ShareAdmission, WorkerAdmission
 from relaax.server.rlx_server.children import Children, Watchdog
 from relaax.server.rlx_server.connection_workers import ConnectionWorkers
@@ -138,7 +138,7 @@ def _exploitation(
     """Return the policy of ``--exploit``: all workers share its parameters, which are read here."""
     if options.exploit is None:
         return None
-    checkpoints = checkpoints_at(
+    checkpoints = CheckpointReader(
         options.checkpoint_dir, options.checkpoint_aws_s3, options.aws, options.exploit, "--exploit"
     )
     trained = restore_trained(algorithm, config, checkpoints)

@@ -26,10 +26,7 @@ def gauge(name: str, means: str, value: float) -> Metric:
 
 def gauges(name: str, means: str, label: str, values: Mapping[str, float]) -> Metric:
     """Return gauges of one name, told apart by ``label``."""
-    family = GaugeMetricFamily(_PREFIX + name, means, labels=[label])
-    for key, value in values.items():
-        family.add_metric([key], value)
-    return family
+    return _filled(GaugeMetricFamily(_PREFIX + name, means, labels=[label]), values)
 
 
 def counter(name: str, means: str, value: float) -> Metric:
@@ -39,7 +36,10 @@ def counter(name: str, means: str, value: float) -> Metric:
 
 def counters(name: str, means: str, label: str, values: Mapping[str, float]) -> Metric:
     """Return counters of one name, told apart by ``label``."""
-    family = CounterMetricFamily(_PREFIX + name, means, labels=[label])
+    return _filled(CounterMetricFamily(_PREFIX + name, means, labels=[label]), values)
+
+
+def _filled(family: GaugeMetricFamily | CounterMetricFamily, values: Mapping[str, float]) -> Metric:
     for key, value in values.items():
         family.add_metric([key], value)
     return family

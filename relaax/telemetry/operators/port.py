@@ -58,7 +58,7 @@ def operator_listener(address: Address | None) -> socket.socket | None:
     return None if address is None else listen_as_told(address, "--http-bind")
 
 
-class OperatorPort:
+class OperatorPort(Collector):
     """Answers HTTP at ``listener``, which it owns, on threads of its own.
 
     - ``/healthz``: 200 while the process does its work, 503 and the fault otherwise.
@@ -94,7 +94,7 @@ class OperatorPort:
     def _listen(self, listener: socket.socket) -> None:
         registry = CollectorRegistry()
         ProcessCollector(pid=self._pid, registry=registry)
-        registry.register(_Reading(self._read))
+        registry.register(self)
         self._answer_metrics: Callable[..., Iterable[bytes]] = make_wsgi_app(registry)
         self._server = HttpServer(listener, self._answer, _contexts(self._access))
         self._thread = threading.Thread(
@@ -147,7 +147,8 @@ class OperatorPort:
             totals = {BEGUN: totals[BEGUN]}  # nobody has to prove more than a certificate
         yield counters("grpc_connections", "Connections of TLS to gRPC ports", "how_far", totals)
 
-    def _read(self) -> Iterable[Metric]:
+    def collect(self) -> Iterable[Metric]:
+        """Return all figures; Prometheus' registry asks for them."""
         for figures in self._figures:
             yield from figures()
 
@@ -211,13 +212,3 @@ def _answer_text(
 ) -> Iterable[bytes]:
     start_response(status, [("Content-Type", "text/plain; charset=utf-8"), *headers])
     return [f"{text}\n".encode()]
-
-
-class _Reading(Collector):
-    """Collects the result of a function when Prometheus asks."""
-
-    def __init__(self, read: Figures) -> None:
-        self._read = read
-
-    def collect(self) -> Iterable[Metric]:
-        return self._read()

@@ -42,15 +42,15 @@ class Responder:
         look: FirstLook | None = None,
     ) -> None:
         self._look = look
-        self._limits = limits
         self._make_agents = make_agents
-        self._row = row or private_row()
-        self._is_shared = is_shared
-        self._rule = rule or ActionRule(None, "of this worker")
+        #: As given; a responder for evaluations has the same.
+        self.is_shared, self.limits = is_shared, limits
+        self.row = row or private_row()
+        self.rule = rule or ActionRule(None, "of this worker")
         self._agents: Agents | None = None
         #: Whether they learn while they serve: see ``BatchAgentBase``.
         self.learns = True
-        self._environments = self._numbered(self._row)
+        self._environments = self._numbered(self.row)
 
     @property
     def environments(self) -> int:
@@ -129,7 +129,7 @@ class Responder:
         try:
             return answer.session.encoded(answer.actions, answer.scores)
         except (TypeError, ValueError) as error:
-            raise self._rule.unsendable(error) from error
+            raise self.rule.unsendable(error) from error
 
     def note_connected(self, connections: int) -> None:
         """Log now and then how many environments there are, on so many connections."""
@@ -146,8 +146,8 @@ class Responder:
     def _counts(self, agents: Agents) -> tuple[Episodes, Measurements]:
         """Return the counter of episodes, and the measurements of the worker."""
         metrics = agents.stub.metrics()
-        episodes = Episodes(metrics, most_steps=self._limits.most_episode_steps)
-        return episodes, Measurements(metrics, self._is_shared, self._row)
+        episodes = Episodes(metrics, most_steps=self.limits.most_episode_steps)
+        return episodes, Measurements(metrics, self.is_shared, self.row)
 
     def _numbered(self, row: WorkerRow) -> Environments:
         """Number environments by ``row``."""
@@ -155,7 +155,7 @@ class Responder:
 
     def _count_taken(self, steps: int) -> None:
         if self.learns:
-            self._row.count_taken(steps)
+            self.row.count_taken(steps)
 
     def _end(self, agents: Agents) -> None:
         agents.close()
@@ -185,7 +185,7 @@ class Responder:
         except (ProtocolError, AgentError) as error:
             yield from (Refusal(request.session, error) for request in requests)
             return
-        yield from answers_to(requests, transitions, actions, scores, self._rule)
+        yield from answers_to(requests, transitions, actions, scores, self.rule)
 
     def _answer_one_by_one(
         self, requests: list[Request], arrived_at: float

@@ -64,16 +64,10 @@ class EvaluationResponder(Responder):
 
     _of_client = OF_EVALUATING_CLIENT
 
-    def __init__(
-        self,
-        training: Responder,
-        evaluation: Evaluation,
-        is_shared: bool,
-        rule: ActionRule,
-        row: WorkerRow,
-        limits: ClientLimits = NO_LIMITS,
-    ) -> None:
-        super().__init__(self._make_evaluator, is_shared, rule, row, limits)
+    def __init__(self, training: Responder, evaluation: Evaluation) -> None:
+        super().__init__(
+            self._make_evaluator, training.is_shared, training.rule, training.row, training.limits
+        )
         self._training = training
         self._evaluation = evaluation
 
@@ -89,9 +83,9 @@ class EvaluationResponder(Responder):
         episodes = EvaluationEpisodes(
             agents.stub.metrics(),
             lambda slot: evaluator.policies(slot)[0],
-            self._limits.most_episode_steps,
+            self.limits.most_episode_steps,
         )
-        return episodes, Measurements(NullMetrics(), shared=False, row=self._row)
+        return episodes, Measurements(NullMetrics(), shared=False, row=self.row)
 
     def _count_taken(self, steps: int) -> None:
         """Do nothing: these steps are not delivered."""
@@ -121,10 +115,6 @@ class Responders:
         look: FirstLook | None = None,
     ) -> None:
         self.training = Responder(make_agents, is_shared, rule, row, limits, look)
-        self._limits = limits
-        self._row = row
-        self._is_shared = is_shared
-        self._rule = rule
         #: The evaluating responders; while there are none, ``training`` answers all.
         self.evaluating: dict[Evaluation, Responder] = {}
 
@@ -138,9 +128,7 @@ class Responders:
         if evaluation is None:
             return self.training
         if evaluation not in self.evaluating:
-            self.evaluating[evaluation] = EvaluationResponder(
-                self.training, evaluation, self._is_shared, self._rule, self._row, self._limits
-            )
+            self.evaluating[evaluation] = EvaluationResponder(self.training, evaluation)
         return self.evaluating[evaluation]
 
     def answer(self, requests: list[Request], arrived_at: float) -> Iterator[Answer | Refusal]:

@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 
 from relaax.errors import ProtocolError
+from relaax.protocol.binary import Metric
 from relaax.protocol.json import (
     Act,
     Request,
     RewardAndAct,
     RewardAndReset,
-    ScalarMetric,
     decode_action,
     decode_request,
     decode_score,
@@ -24,8 +24,8 @@ from relaax.protocol.json import (
 REQUESTS = [
     (RewardAndAct(1.0, [1.5, [2, None]]), b'["reward_and_act", 1.0, "[1.5, [2, null]]"]'),
     (RewardAndAct(0.5, None), b'["reward_and_act", 0.5, "null"]'),
-    (ScalarMetric("client latency", 0.25), b'["scalar_metric", "client latency", 0.25]'),
-    (ScalarMetric("loss", 0.25, 7), b'["scalar_metric", "loss", 0.25, 7]'),
+    (Metric("client latency", 0.25), b'["scalar_metric", "client latency", 0.25]'),
+    (Metric("loss", 0.25, 7), b'["scalar_metric", "loss", 0.25, 7]'),
     (RewardAndReset(-1.0), b'["reward_and_reset", -1.0]'),
     (Act({"a": "b"}), b'["act", "{\\"a\\": \\"b\\"}"]'),
 ]
@@ -70,7 +70,7 @@ def test_a_numpy_reward_is_a_number() -> None:
 
 
 def test_a_metric_may_have_null_for_x() -> None:
-    assert decode_request(b'["scalar_metric", "loss", 1, null]') == ScalarMetric("loss", 1.0)
+    assert decode_request(b'["scalar_metric", "loss", 1, null]') == Metric("loss", 1.0)
 
 
 @pytest.mark.parametrize(

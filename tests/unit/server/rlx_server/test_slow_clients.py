@@ -12,7 +12,7 @@ from served_worker import BinaryClient, JsonClient, Oracle, encoded
 from relaax.errors import ProtocolError
 from relaax.protocol import binary
 from relaax.protocol.binary import ErrorCode, Hello, Metric
-from relaax.protocol.json.messages import Act, ScalarMetric, encode_request
+from relaax.protocol.json.messages import Act, encode_request
 from relaax.server.rlx_server.entrance import Guard
 from relaax.server.rlx_server.worker import loop
 from relaax.steps import START, TERMINATED
@@ -320,7 +320,7 @@ class TestMessagesThatArriveTogether:
     def test_they_are_answered_in_version_1(self, serve):
         served = serve()
         client = JsonClient(served)
-        requests = [Act([1]), ScalarMetric("speed", 1.0), Act([2]), Act([3])]
+        requests = [Act([1]), Metric("speed", 1.0), Act([2]), Act([3])]
         send_raw(client, b"".join(framed(encode_request(request)) for request in requests))
         assert [client.action()[1] for _ in range(3)] == [1, 2, 3]
 

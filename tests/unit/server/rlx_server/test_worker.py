@@ -8,13 +8,7 @@ from processes import wait_for
 from served_worker import JsonClient
 
 from relaax.algorithm_base import AgentBase, InvalidState
-from relaax.protocol.json.messages import (
-    Act,
-    RewardAndAct,
-    RewardAndReset,
-    ScalarMetric,
-    encode_request,
-)
+from relaax.protocol.json.messages import Act, Metric, RewardAndAct, RewardAndReset, encode_request
 from relaax.telemetry.throttled_log import AT_ONCE
 
 
@@ -113,9 +107,9 @@ def test_act_in_the_middle_of_an_episode_ends_it(session):
 
 def test_metrics_of_the_client_are_stored_under_its_prefix_and_not_answered(session):
     talk = session()
-    talk.tell(ScalarMetric("act latency", 0.125, None))
-    talk.tell(ScalarMetric("speed", 3.0, 7.0))
-    talk.tell(ScalarMetric("episode/reward", 1e6))
+    talk.tell(Metric("act latency", 0.125, None))
+    talk.tell(Metric("speed", 3.0, 7.0))
+    talk.tell(Metric("episode/reward", 1e6))
     assert talk.act(Act(5)) == 5
     assert talk.stored.values == [
         ("client/act latency", 0.125, None),
