@@ -65,14 +65,19 @@ class BaseClient(Generic[_Session]):
 
     def __init__(
         self,
-        connector: Connector,
+        rlx_server_url: str,
+        transport: Transport | None,
+        timeouts: Timeouts,
+        retry: RetryPolicy,
         environments: int,
         environment: str,
         observation_space: Space | None,
         action_space: Space | None,
         evaluate: Evaluate | None,
     ) -> None:
-        self._connector = connector
+        self._connector = Connector(
+            Address.parse(rlx_server_url), transport or default_transport(), timeouts, retry
+        )
         evaluation = None if evaluate is None else Evaluation(evaluate)
         self._hello = Hello(
             secrets.token_hex(16), environment, environments, observation_space, action_space,
@@ -167,13 +172,11 @@ class Client(BaseClient[Session]):
             if protocol == 1:
                 raise ValueError("version 1 of the protocol cannot evaluate")
             protocol = 2
-        connector = Connector(
-            Address.parse(rlx_server_url),
-            transport or default_transport(),
-            Timeouts(timeout_s, connect_timeout_s),
-            RetryPolicy(reconnect, wait),
-        )
-        super().__init__(connector, 1, environment, observation_space, action_space, evaluate)
+        timeouts, retry = Timeouts(timeout_s, connect_timeout_s), RetryPolicy(reconnect, wait)
+        super().__init__(
+            rlx_server_url, transport, timeouts, retry, 1,
+            environment, observation_space, action_space, evaluate,
+        )  # fmt: skip
         self._protocol = protocol
 
     def init(self, state: Any) -> Any:

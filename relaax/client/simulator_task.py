@@ -55,27 +55,19 @@ class SimulatorTask:
         with contextlib.ExitStack() as open_ones:
             open_ones.enter_context(contextlib.closing(simulator))
             try:
-                client = client_of(simulator, options)
+                client = Client(
+                    options.rlx_server,
+                    reconnect=options.backoff,
+                    environment=options.env,
+                    observation_space=simulator.observation_space,
+                    action_space=simulator.action_space,
+                    evaluate=options.evaluate,
+                )
             except ConfigurationError as error:
                 return unusable(options.env, error)
             open_ones.enter_context(client)
             runner = SimulatorRunner(simulator, client, observer=report)
             return runner.run(options.episodes_of(index, report.episodes_before))
-
-
-def client_of(simulator: Simulator, options: RunOptions) -> Client:
-    """Return a client that announces the simulator's name and spaces to the server.
-
-    ConfigurationError when a space cannot be described.
-    """
-    return Client(
-        options.rlx_server,
-        reconnect=options.backoff,
-        environment=options.env,
-        observation_space=simulator.observation_space,
-        action_space=simulator.action_space,
-        evaluate=options.evaluate,
-    )
 
 
 def unusable(name: str, error: Exception) -> RunResult:

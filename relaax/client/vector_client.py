@@ -18,7 +18,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from relaax.address import Address
 from relaax.client.action_masks import MaskedState, named_state
 from relaax.client.checks import (
     checked_actions,
@@ -31,7 +30,6 @@ from relaax.client.connector import (
     ANOTHER_PORT,
     CLOSED_AT_HELLO,
     Backoff,
-    Connector,
     OldServer,
     RetryPolicy,
     Timeouts,
@@ -39,7 +37,7 @@ from relaax.client.connector import (
 from relaax.client.failure import Failure, not_connected
 from relaax.client.rlx_client import BaseClient, Evaluate
 from relaax.client.server_connection import StepsSession
-from relaax.client.transport import Transport, default_transport
+from relaax.client.transport import Transport
 from relaax.observations import Observations
 from relaax.protocol import binary
 from relaax.protocol.binary import Answers
@@ -81,15 +79,11 @@ class VectorClient(BaseClient[StepsSession]):
                 f"not {environments}"
             )
         self.environments = environments
-        connector = Connector(
-            Address.parse(rlx_server_url),
-            transport or default_transport(),
-            Timeouts(timeout_s, connect_timeout_s),
-            RetryPolicy(reconnect, wait),
-        )
+        timeouts, retry = Timeouts(timeout_s, connect_timeout_s), RetryPolicy(reconnect, wait)
         super().__init__(
-            connector, environments, environment, observation_space, action_space, evaluate
-        )
+            rlx_server_url, transport, timeouts, retry, environments,
+            environment, observation_space, action_space, evaluate,
+        )  # fmt: skip
 
     def init(self, observations: Array | dict[str, Any]) -> Array:
         """Start an episode in every environment; return the first actions [N, ...].

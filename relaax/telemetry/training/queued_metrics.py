@@ -6,7 +6,6 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Protocol
 
 from relaax.telemetry.metrics import Metrics
@@ -32,13 +31,6 @@ class ScalarLog(Protocol):
 
     def close(self) -> None:
         """Flush, and release the log's resources."""
-
-
-@dataclass(frozen=True)
-class _Beginning:
-    """Stands between the scalars of a given-up run and those of its continuation."""
-
-    step: int
 
 
 class QueuedMetrics(Metrics):
@@ -69,8 +61,9 @@ class QueuedMetrics(Metrics):
         self._queue_is_full = slow
         self._flush_interval_s = flush_interval_s
         self._report_interval_s = report_interval_s
-        #: None ends the thread.
-        self._queue: queue.Queue[Scalar | _Beginning | None] = queue.Queue(capacity)
+        #: A step stands between the scalars of a given-up run and those of its continuation. None
+        #: ends the thread.
+        self._queue: queue.Queue[Scalar | int | None] = queue.Queue(capacity)
         self._lock = threading.Lock()
         self._dropped: Counter[str] = Counter()
         self._is_closed = False
@@ -93,7 +86,7 @@ class QueuedMetrics(Metrics):
     def begin(self, step: int) -> None:
         """Mark that the run goes on from ``step``, before all later values."""
         if not self._is_closed:
-            self._queue.put(_Beginning(step))
+            self._queue.put(step)
 
     def close(self, deadline_s: float = 5.0) -> None:
         """Write and flush the queued values, for at most ``deadline_s`` seconds."""
@@ -121,8 +114,8 @@ class QueuedMetrics(Metrics):
                 item = self._queue.get(timeout=_until(min(flush_at, report_at)))
                 if item is None:
                     break
-                if isinstance(item, _Beginning):
-                    self._log.begin(item.step)
+                if isinstance(item, int):
+                    self._log.begin(item)
                 else:
                     self._log.write(item)
             except queue.Empty:
