@@ -21,7 +21,7 @@ Array = npt.NDArray[Any]
 class GraphLearner(LearnerBase):
     """Derive from it, and change ``variables`` in ``update``.
 
-    The tables of ``inputs`` have views of ``relaax.replay.rollouts``. Actors act with the variable
+    The tables of ``inputs`` have the view ``Rollouts``. Actors act with the variable
     ``POLICY_VARIABLE``; all variables are in checkpoints.
     """
 

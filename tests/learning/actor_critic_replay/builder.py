@@ -6,8 +6,8 @@ from relaax.algorithm_base import Input
 from relaax.assembly import OnPolicyBuilder
 from relaax.learning.on_policy.learner import ROLLOUTS
 from relaax.replay.limiter import Limiter
-from relaax.replay.rollouts import Rollouts
 from relaax.replay.specs import TableSpec
+from relaax.replay.views import Rollouts
 
 REPLAYED = "replayed"
 

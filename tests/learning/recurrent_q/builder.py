@@ -7,7 +7,7 @@ from relaax.assembly import OffPolicyBuilder
 from relaax.assembly.off_policy import TABLE
 from relaax.learning.exploration.epsilon_greedy import EpsilonGreedy
 from relaax.parameters.schedules import Linear
-from relaax.replay.rollouts import Rollouts
+from relaax.replay.views import Rollouts
 
 
 class Builder(OffPolicyBuilder):
