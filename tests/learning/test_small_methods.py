@@ -27,7 +27,13 @@ ASYMMETRIC = {
 @pytest.fixture(name="train")
 def _train(training: Training, capsys: pytest.CaptureFixture[str]) -> Train:
     def train(
-        name: str, env: str, goal: float, episodes: int, has_learner: bool = True, **keys: Any
+        name: str,
+        env: str,
+        goal: float,
+        episodes: int,
+        has_learner: bool = True,
+        count: int = 8,
+        **keys: Any,
     ) -> None:
         algorithm = {"path": str(FOLDER / name), "seed": 1, **keys}
         training.configure(algorithm, {"goal-return": goal, "goal-episodes": episodes})
@@ -35,7 +41,8 @@ def _train(training: Training, capsys: pytest.CaptureFixture[str]) -> Train:
         if has_learner:
             training.start_learner()
         training.start_rlx_server()
-        training.start_environments(8, "--attempts", "3", env=env)
+        flags = ("--attempts", "3", "--per-connection", str(min(count, 16)))
+        training.start_environments(count, *flags, env=env)
         assert parameter_server.wait(180) == 0
         steps = parameter_server.says(r"has reached its goal: global step ([\d,]+);", 0.1)[1]
         with capsys.disabled():
@@ -76,4 +83,12 @@ def test_an_actor_critic_that_learns_from_fresh_rollouts_and_from_replay(train: 
         state_size=[4], action_size=2, episode_len=16, rewards_gamma=0.98, replay_size=50_000,
         initialization="orthogonal", initial_learning_rate=2e-3, hidden_layers=[64, 64],
         fresh=2, entropy_beta=0.01,
+    )  # fmt: skip
+
+
+@SHARED
+def test_a_population_with_a_policy_for_each_environment(train: Train):
+    train(
+        "population", "CartPole-v1", goal=200, episodes=20, count=16, max_global_step=500_000,
+        state_size=[4], action_size=2, candidates=16,
     )  # fmt: skip
