@@ -6,7 +6,7 @@ import numpy as np
 from learning_parts import SMALL_COLUMNS, Recorder, small_policy, small_values
 
 from relaax.algorithm_base import NullMetrics, Values, Version
-from relaax.learning.model import Gradient
+from relaax.learning.model import BatchGradient
 from relaax.learning.on_policy.learner import OnPolicyLearner, WholeRollouts
 from relaax.learning.placements import Driver, InWorker
 from relaax.learning.rollouts import RolloutBatch
@@ -26,7 +26,7 @@ class MeanReward:
         self.rollouts.append(rollouts)
         size = sum(array.size for array in parameters.arrays.values())
         vector = np.full(size, rollouts.rewards.mean(), np.float32)
-        return Gradient(vector, {"reward": float(rollouts.rewards.sum())})
+        return BatchGradient(vector, {"reward": float(rollouts.rewards.sum())})
 
     def prepare(self, parameters, most):
         self.prepared.append(most)

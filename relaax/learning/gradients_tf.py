@@ -7,7 +7,7 @@ import numpy as np
 import tensorflow as tf
 
 from relaax.learning.arrays import padded_size, zero_padded
-from relaax.learning.model import Gradient, Objective
+from relaax.learning.model import BatchGradient, Objective
 from relaax.learning.networks.compiled_tf import CompiledFunction
 from relaax.learning.networks.description import Network
 from relaax.learning.networks.layers_tf import ObservationTensors, unroll
@@ -75,7 +75,7 @@ class RolloutGradients:
         is_dense = not network.has_convolutions and not network.lstm_size
         self._graph = CompiledFunction(self._gradient, jit_compile=is_dense)
 
-    def gradient(self, parameters: Parameters, rollouts: RolloutBatch) -> Gradient:
+    def gradient(self, parameters: Parameters, rollouts: RolloutBatch) -> BatchGradient:
         """Return the gradient of the mean loss of K rollouts."""
         size = self._size_for(rollouts.count)
         vector, terms = self._graph(
@@ -86,7 +86,7 @@ class RolloutGradients:
                 for column in rollouts.columns()
             ),
         )
-        return Gradient(vector.numpy(), {name: float(term) for name, term in terms.items()})
+        return BatchGradient(vector.numpy(), {name: float(term) for name, term in terms.items()})
 
     def prepare(self, parameters: Parameters, most: int) -> None:
         """Trace and compile the gradients of up to ``most`` rollouts.

@@ -47,7 +47,7 @@ class PolicyModel(Protocol):
 
 
 @dataclass(frozen=True)
-class Gradient:
+class BatchGradient:
     """The gradient of a batch of rollouts."""
 
     #: float32 [size], in the order of the manifest: the mean of the rollouts' gradients.
@@ -70,7 +70,7 @@ class Objective(Protocol):
 class GradientModel(Protocol):
     """Computes gradients."""
 
-    def gradient(self, parameters: Parameters, rollouts: RolloutBatch) -> Gradient:
+    def gradient(self, parameters: Parameters, rollouts: RolloutBatch) -> BatchGradient:
         """Return the gradient of the mean loss of the rollouts."""
 
     def prepare(self, parameters: Parameters, most: int) -> None:

@@ -8,9 +8,8 @@ from typing import Any, Generic, TypeVar
 
 import numpy as np
 
-from relaax.algorithm_base import Gradient as Update
-from relaax.algorithm_base import Input, Learner, Step, Values
-from relaax.learning.model import Gradient, GradientModel
+from relaax.algorithm_base import Gradient, Input, Learner, Step, Values
+from relaax.learning.model import BatchGradient, GradientModel
 from relaax.learning.networks.manifest import Parameters
 from relaax.learning.policy import CurrentPolicy
 from relaax.learning.rollouts import ROLLOUTS, RolloutBatch
@@ -38,7 +37,7 @@ class Method(ABC, Generic[BatchT]):
         """Return the parts of a pass; each is an update of its own."""
 
     @abstractmethod
-    def gradient(self, parameters: Parameters, minibatch: BatchT) -> Gradient:
+    def gradient(self, parameters: Parameters, minibatch: BatchT) -> BatchGradient:
         """Return the gradient of a minibatch, and means over its steps."""
 
     def is_enough(self, terms: Mapping[str, float]) -> bool:
@@ -89,11 +88,11 @@ class WholeRollouts(Method[RolloutBatch]):
             return [batch]
         return batch.chosen(random.permutation(batch.count)).pieces(size)
 
-    def gradient(self, parameters: Parameters, minibatch: RolloutBatch) -> Gradient:
+    def gradient(self, parameters: Parameters, minibatch: RolloutBatch) -> BatchGradient:
         """See Method."""
         gradient, steps = self._gradients.gradient(parameters, minibatch), max(minibatch.steps, 1)
         terms = {name: term / steps for name, term in gradient.terms.items()}
-        return Gradient(gradient.vector, terms)
+        return BatchGradient(gradient.vector, terms)
 
     def prepare(self, parameters: Parameters, most: int) -> None:
         """See Method."""
@@ -176,7 +175,7 @@ class OnPolicyLearner(Learner, Generic[BatchT]):
                 continue
             has_learnt = True
             terms = {**gradient.terms, "grad": norm, "rollouts per update": float(shown.count)}
-            yield Step(terms=terms, update=Update(vector, policy.version))
+            yield Step(terms=terms, update=Gradient(vector, policy.version))
         return has_learnt
 
     def _warn_of(self, rollouts: RolloutBatch) -> None:

@@ -10,7 +10,7 @@ import tensorflow as tf
 from relaax.algorithm_base import FloatVector
 from relaax.learning.arrays import zero_padded
 from relaax.learning.distributions import GraphDistribution, Maskable
-from relaax.learning.model import Gradient
+from relaax.learning.model import BatchGradient
 from relaax.learning.networks import POLICY, Network
 from relaax.learning.networks.compiled_tf import CompiledFunction
 from relaax.learning.networks.layers_tf import ObservationTensors, unroll
@@ -125,12 +125,12 @@ class SurrogatePasses(Method[Experience]):
         self._kl = None
         return batch.minibatches(self.sequences, random)
 
-    def gradient(self, parameters: Parameters, minibatch: Experience) -> Gradient:
+    def gradient(self, parameters: Parameters, minibatch: Experience) -> BatchGradient:
         """Return the gradient of the loss of a minibatch, and means over its steps."""
         vector, terms = self._gradient_graph(
             parameters.tensors, self._knobs.vector(), *minibatch.columns()
         )
-        return Gradient(vector.numpy(), {name: float(term) for name, term in terms.items()})
+        return BatchGradient(vector.numpy(), {name: float(term) for name, term in terms.items()})
 
     def is_enough(self, terms: Mapping[str, float]) -> bool:
         """See Method."""
