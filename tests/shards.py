@@ -27,9 +27,9 @@ def annealed(global_t):
     return 0.1 / (1 + global_t / 100)
 
 
-def whole(initial, optimizer, saver=None, max_global_step=float("inf")):
+def whole(initial, optimizer, saver=None, max_global_step=float("inf"), filters=None):
     """A parameter server before it is divided, and its store."""
-    store = ParameterStore(initial, optimizer, annealed)
+    store = ParameterStore(initial, optimizer, annealed, filters)
     service = ParameterService(store, NullMetrics())
     saver = saver or NullSaver()
     return ParameterServer(store, service, saver, {"size": initial.size}, max_global_step)
@@ -38,11 +38,13 @@ def whole(initial, optimizer, saver=None, max_global_step=float("inf")):
 class Shards:
     """The shards, each of which may be stopped and started again; parts are in ``place``."""
 
-    def __init__(self, count, initial, make_optimizer, place=None, max_global_step=float("inf")):
+    def __init__(
+        self, count, initial, make_optimizer, place=None, max_global_step=float("inf"), filters=None
+    ):
         self.count, self.place = count, place
         self._initial = initial
         self._make = lambda saver: whole(
-            initial, make_optimizer(initial.size), saver, max_global_step
+            initial, make_optimizer(initial.size), saver, max_global_step, filters
         )
         self.addresses = [f"127.0.0.1:{free_port()}" for _ in range(count)]
         self.others = {}

@@ -45,6 +45,7 @@ from relaax.algorithm_base.roles import (
     Parameters,
     Publication,
     PublishedInfo,
+    Statistics,
     StepCounter,
     Update,
     ValueFeed,
@@ -68,6 +69,6 @@ __all__ = [
     "InvalidState", "Learner", "LearnerBase", "Lineage", "Metrics", "MetricsSink", "NewValues",
     "NullMetrics", "NullSaver", "ParameterLink", "ParameterServerBase", "Parameters", "Phase",
     "Publication", "PublishedInfo", "RefusesCalls", "RunningParameterServer", "Saver", "Section",
-    "Shard", "Slice", "Step", "StepCounter", "Transitions", "Update", "ValueFeed", "ValueSink",
-    "ValueSource", "Values", "Version", "Wanted", "require_same_fingerprint"
+    "Shard", "Slice", "Statistics", "Step", "StepCounter", "Transitions", "Update", "ValueFeed",
+    "ValueSink", "ValueSource", "Values", "Version", "Wanted", "require_same_fingerprint"
 ]  # fmt: skip

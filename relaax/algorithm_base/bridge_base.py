@@ -146,9 +146,11 @@ class BridgeBase(ParameterLink):
         return self.get_values(known)
 
     def push(self, update: Update, policy: str = DEFAULT) -> Values:
-        """Apply a gradient."""
+        """Apply a gradient; ValueError for the statistics of filters, which the seed had not."""
         require_default(policy)
         gradient = gradient_of(update)
+        if gradient.statistics:
+            raise ValueError("this bridge takes no statistics of filters")
         return self.synchronize(gradient.vector, gradient.steps, gradient.computed_with)
 
 
@@ -159,7 +161,7 @@ def require_default(policy: str) -> None:
 
 
 def gradient_of(update: Update) -> Gradient:
-    """Return a gradient; ValueError for values, where gradients move these."""
+    """Return a gradient; ValueError for any other update, where gradients alone move the values."""
     if not isinstance(update, Gradient):
         raise ValueError("the values of this algorithm are moved by gradients, and not published")
     return update

@@ -6,7 +6,7 @@ from typing import Protocol
 from relaax.algorithm_base.bridge_base import ParameterLink
 from relaax.algorithm_base.checkpoint import Saver
 from relaax.algorithm_base.config_base import ConfigBase
-from relaax.algorithm_base.roles import FloatVector
+from relaax.algorithm_base.roles import FloatVector, Gradient
 from relaax.errors import ConfigurationError
 from relaax.processes.shard import Shard
 from relaax.telemetry.metrics import Metrics
@@ -22,8 +22,8 @@ class Slice(Protocol):
     end: int
     size: int
 
-    def apply(self, gradient: FloatVector, steps: int, at: int) -> None:
-        """Apply a gradient as at global step ``at``, and count the ``steps`` behind it.
+    def apply(self, gradient: Gradient, at: int) -> None:
+        """Apply a gradient as at global step ``at``, and count the steps behind it.
 
         ValueError for another size than that of the slice, and for a gradient that is not finite.
         """

@@ -102,6 +102,14 @@ class Evaluations:
 
 
 @dataclass(frozen=True)
+class Statistics:
+    """An update of the statistics of filters behind the values: it is merged with them."""
+
+    #: float32 [statistics]: gathered since the last update.
+    vector: FloatVector
+
+
+@dataclass(frozen=True)
 class Gradient:
     """An update of the values: a gradient that moves them."""
 
@@ -111,6 +119,8 @@ class Gradient:
     computed_with: Version | None = None
     #: Environment steps behind it.
     steps: int = 0
+    #: Updates of their own, which are sent in the same call.
+    statistics: Sequence[Statistics] = ()
 
 
 @dataclass(frozen=True)
@@ -127,7 +137,7 @@ class NewValues:
     lineage: Lineage | None = None
 
 
-Update: TypeAlias = Gradient | NewValues
+Update: TypeAlias = Gradient | Statistics | NewValues
 
 #: The policy of an algorithm that has one.
 DEFAULT = "default"

@@ -60,7 +60,7 @@ class Assembly(Generic[ConfigT]):
                 parts.initial, parts.fingerprint, parts.max_global_step, saver, metrics,
                 parts.exploration,
             )  # fmt: skip
-        store = ParameterStore(parts.initial, parts.optimizer, parts.learning_rate)
+        store = ParameterStore(parts.initial, parts.optimizer, parts.learning_rate, parts.filters)
         return ParameterServer(
             store=store,
             service=_service(parts, store, metrics),
@@ -106,7 +106,7 @@ def _service(parts: ParameterParts, store: ParameterStore, metrics: Metrics) -> 
     if parts.averaging is None:
         return ParameterService(store, metrics)
     averaging = parts.averaging
-    averager = Averager(store, averaging.count, averaging.timeout_s, averaging.filters)
+    averager = Averager(store, averaging.count, averaging.timeout_s)
     return AveragingService(store, metrics, averager)
 
 

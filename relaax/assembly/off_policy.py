@@ -98,7 +98,8 @@ class OffPolicyBuilder(MethodBuilder[ConfigT]):
         return replace(
             parts,
             initial=np.concatenate([*initial.values(), *filters.initial()]),
-            optimizer=filters.optimizer(self._optimizer(initial)),
+            optimizer=self._optimizer(initial),
+            filters=filters,
             averaging=self.averaging(),
         )
 

@@ -129,7 +129,6 @@ class Averaging:
 
     count: int
     timeout_s: float
-    filters: Filters
 
 
 @dataclass(frozen=True)
@@ -144,6 +143,8 @@ class ParameterParts:
     optimizer: Optimizer | None = None
     learning_rate: Callable[[float], float] = lambda _: 1.0
     averaging: Averaging | None = None
+    #: Merge the statistics behind the parameters.
+    filters: Filters = field(default_factory=Filters)
     learns: bool = True
     exploration: Mapping[str, Linear] = field(default_factory=dict)
 
@@ -181,7 +182,7 @@ class MethodBuilder(
         learners = self.config.settings.learners
         if learners is None or learners.gradients == "asynchronous":
             return None
-        return Averaging(learners.count, learners.timeout, self.config.filters())
+        return Averaging(learners.count, learners.timeout)
 
     def policy(self, seed: int) -> PolicyParts:
         """See Builder."""

@@ -17,6 +17,7 @@ from relaax.assembly.parts import Home, PartsBuilder, WorkerParts
 from relaax.learning.placements import Driver, Gathering, InWorker, OnThread
 from relaax.learning.policy import CurrentPolicy
 from relaax.learning.rollouts import RolloutBatch
+from relaax.parameters.parameter_store import ParameterStore
 from relaax.telemetry.interval_metrics import IntervalMetrics
 
 
@@ -59,6 +60,9 @@ def in_process(builder: PartsBuilder, seed: int | None) -> LearnerBase:
         return learner
     own, optimizer = None, parameters.optimizer
     if experience.is_published and optimizer is not None:
-        own = OwnParameters(parameters.initial, optimizer, parameters.learning_rate)
+        store = ParameterStore(
+            parameters.initial, optimizer, parameters.learning_rate, parameters.filters
+        )
+        own = OwnParameters(store)
     rewards = Rewards(experience.reward_scale, experience.clips_rewards)
     return InProcess(learner, policy, parts.filters, rewards, own)

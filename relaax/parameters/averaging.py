@@ -3,9 +3,18 @@
 import logging
 import threading
 import time
-from typing import Protocol
 
-from relaax.algorithm_base import DEFAULT, FloatVector, Metrics, Update, Values
+import numpy as np
+
+from relaax.algorithm_base import (
+    DEFAULT,
+    FloatVector,
+    Gradient,
+    Metrics,
+    Statistics,
+    Update,
+    Values,
+)
 from relaax.algorithm_base.bridge_base import gradient_of, require_default
 from relaax.parameters.parameter_store import ParameterService, ParameterStore
 
@@ -15,30 +24,17 @@ _log = logging.getLogger(__name__)
 _LOOK_S = 0.1
 
 
-class Merging(Protocol):
-    """Adds gradients; statistics of filters, which travel behind them, are merged."""
-
-    def add(self, into: FloatVector, gradient: FloatVector) -> None:
-        """Add ``gradient`` to ``into``."""
-
-    def mean(self, total: FloatVector, count: int) -> FloatVector:
-        """Return the mean of the ``count`` gradients that were added to ``total``."""
-
-
 class Averager:
     """Waits for a gradient of each learner, and applies their mean; many threads call it at once.
 
     All gradients of a round are computed with the same parameters. A learner that does not come
     within ``timeout_s`` is missing: its round goes on without it, and the next ones do not wait for
     it. Its gradient, when it comes, is of parameters before; it is dropped, and counted, and the
-    learner is waited for again. The statistics of ``filters`` behind gradients are merged.
+    learner is waited for again. The statistics that come with gradients are all merged.
     """
 
-    def __init__(
-        self, store: ParameterStore, learners: int, timeout_s: float, filters: Merging
-    ) -> None:
+    def __init__(self, store: ParameterStore, learners: int, timeout_s: float) -> None:
         self._store = store
-        self._filters = filters
         self._learners = learners
         #: May be changed at any time.
         self.timeout_s = timeout_s
@@ -46,26 +42,28 @@ class Averager:
         self._expected = learners
         self._round = 0
         self._sum: FloatVector | None = None
+        self._statistics = list[Statistics]()
         self._count = 0
         #: Gradients that came too late.
         self.late = 0
 
-    def contribute(self, gradient: FloatVector, version: int) -> None:
-        """Add ``gradient`` [size], of the parameters ``version``; return when it is applied.
+    def contribute(self, gradient: Gradient, version: int) -> None:
+        """Add a gradient of the parameters ``version``; return when it is applied.
 
         ValueError for another size, and for a gradient that is not finite. At once, and for
         nothing, where the training is over.
         """
-        self._store.require_fitting(gradient)
+        self._store.require_fitting(gradient.vector, gradient.statistics)
         with self._changed:
             if version != self._store.version:
                 self.late += 1
                 self._expected = min(self._expected + 1, self._learners)
                 return
             if self._sum is None:
-                self._sum = gradient.copy()
+                self._sum = gradient.vector.copy()
             else:
-                self._filters.add(self._sum, gradient)
+                self._sum += gradient.vector
+            self._statistics += gradient.statistics
             self._count += 1
             if self._count >= self._expected:
                 self._finish()
@@ -90,8 +88,9 @@ class Averager:
     def _finish(self) -> None:
         """Apply the mean of what has come, and begin the next round."""
         if self._sum is not None:
-            self._store.apply(self._filters.mean(self._sum, self._count), steps=0)
-        self._sum, self._count = None, 0
+            mean = self._sum / np.float32(self._count)
+            self._store.apply(mean, steps=0, statistics=self._statistics)
+        self._sum, self._count, self._statistics = None, 0, []
         self._round += 1
         self._changed.notify_all()
 
@@ -105,12 +104,14 @@ class AveragingService(ParameterService):
 
     def push(self, update: Update, policy: str = DEFAULT) -> Values:
         """Wait for the gradients of the other learners; return the parameters behind them."""
+        if isinstance(update, Statistics):
+            return super().push(update, policy)
         require_default(policy)
         gradient = gradient_of(update)
         known = gradient.computed_with
         version = self._store.version if known is None else known.number
         late = self._averager.late
-        self._averager.contribute(gradient.vector, version)
+        self._averager.contribute(gradient, version)
         if self._averager.late != late:
             self._metrics.scalar("parameter server/late gradients", self._averager.late)
         self._store.increment_global_t(gradient.steps)

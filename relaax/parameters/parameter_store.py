@@ -2,9 +2,9 @@
 
 import math
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -12,8 +12,10 @@ import numpy.typing as npt
 from relaax.algorithm_base import (
     DEFAULT,
     FloatVector,
+    Gradient,
     Metrics,
     ParameterLink,
+    Statistics,
     Update,
     Values,
     Version,
@@ -35,17 +37,36 @@ class Snapshot:
     version: int
 
 
+class Merging(Protocol):
+    """What merges the statistics of filters."""
+
+    @property
+    def length(self) -> int:
+        """How long they are."""
+
+    def merge(self, statistics: FloatVector, added: FloatVector) -> None:
+        """Merge ``added`` [length] into ``statistics`` [length], in place."""
+
+
 class ParameterStore:
     """One flat vector, its optimiser, the global step and the version.
 
-    Every method may be called by many threads at once. An update is applied whole or not at all,
-    and a reader never sees half of one.
+    The statistics of ``filters`` are the vector's end, which gradients do not reach. Every method
+    may be called by many threads at once. An update is applied whole or not at all, and a reader
+    never sees half of one.
     """
 
     def __init__(
-        self, parameters: FloatVector, optimizer: Optimizer, learning_rate: Callable[[int], float]
+        self,
+        parameters: FloatVector,
+        optimizer: Optimizer,
+        learning_rate: Callable[[int], float],
+        filters: Merging | None = None,
     ) -> None:
         self._parameters = parameters.astype(np.float32)
+        self._filters = filters
+        #: How much of the vector gradients move.
+        self._moved = self._parameters.size - (0 if filters is None else filters.length)
         self._optimizer = optimizer
         self._learning_rate = learning_rate
         #: What a checkpoint remembers of how it changes.
@@ -99,9 +120,12 @@ class ParameterStore:
 
         ValueError where they cannot be moved alone.
         """
-        size = self._parameters.size
-        self._optimizer = self._optimizer.part(begin, end, size)
+        size, moved = self._parameters.size, self._moved
+        if begin > moved or moved < end < size:
+            raise ValueError("the statistics of filters cannot be divided")
+        self._optimizer = self._optimizer.part(begin, min(end, moved), moved)
         self._parameters = self._parameters[begin:end].copy()
+        self._moved = min(end, moved) - begin
         self._published = None
         self._counts = begin == 0
         return StoredSlice(self, begin, end, size)
@@ -112,36 +136,45 @@ class ParameterStore:
             self._parameters[:] = parameters
             self._published = None
 
-    def apply(self, gradient: FloatVector, steps: int, at: int | None = None) -> tuple[int, int]:
-        """Apply ``gradient`` [size], count its steps; return version and global step after it.
+    def apply(
+        self,
+        gradient: FloatVector,
+        steps: int,
+        at: int | None = None,
+        statistics: Sequence[Statistics] = (),
+    ) -> tuple[int, int]:
+        """Apply a gradient, count its steps, merge statistics; return version and global step.
 
         The learning rate is that of global step ``at``, by default of the present one. A slice
         that does not count takes ``at`` for the present one, since all steps are counted elsewhere.
-        ValueError for another size, and for a gradient that is not finite: one NaN would spoil
-        the parameters of all workers.
+        ValueError for another size, and for numbers that are not finite: one NaN would spoil the
+        parameters of all workers.
         """
-        self.require_fitting(gradient)
+        self.require_fitting(gradient, statistics)
         with self._lock:
             if at is not None and not self._counts:
                 self._global_t = at
             if self.is_over:
                 return self._version, self._global_t
             rate = self._learning_rate(self._global_t if at is None else at)
-            self._optimizer.apply(self._parameters, gradient, rate)
+            self._optimizer.apply(self._parameters[: self._moved], gradient, rate)
+            self._merge(statistics)
             self._global_t += steps
-            self._version += 1
-            self._published = None
+            self._note_change()
             return self._version, self._global_t
 
-    def require_fitting(self, gradient: FloatVector) -> None:
-        """Raise ValueError unless ``gradient`` has the parameters' size and is finite."""
-        if gradient.shape != self._parameters.shape:
-            raise ValueError(
-                f"the gradient has shape {gradient.shape}, "
-                f"the parameters {self._parameters.shape}: do all servers read one configuration?"
-            )
-        if not np.isfinite(gradient).all():
-            raise ValueError("the gradient is not finite")
+    def merge(self, statistics: Statistics) -> None:
+        """Merge statistics alone; ValueError as for a gradient."""
+        self._require_statistics([statistics])
+        with self._lock:
+            if not self.is_over:
+                self._merge([statistics])
+                self._note_change()
+
+    def require_fitting(self, gradient: FloatVector, statistics: Sequence[Statistics] = ()) -> None:
+        """Raise ValueError unless a gradient and statistics have their sizes and are finite."""
+        _require_like("gradient", gradient, "parameters", self._moved)
+        self._require_statistics(statistics)
 
     def read(self) -> tuple[FloatVector, int, int]:
         """Return parameters (float32 [size], read-only), version and global step, which agree."""
@@ -149,6 +182,20 @@ class ParameterStore:
             if self._published is None:
                 self._published = frozen_copy(self._parameters)
             return self._published, self._version, self._global_t
+
+    def _require_statistics(self, statistics: Sequence[Statistics]) -> None:
+        for each in statistics:
+            size = self._parameters.size - self._moved
+            _require_like("update", each.vector, "statistics of filters", size)
+
+    def _merge(self, statistics: Sequence[Statistics]) -> None:
+        for each in statistics:
+            if self._filters is not None and each.vector.size:
+                self._filters.merge(self._parameters[self._moved :], each.vector)
+
+    def _note_change(self) -> None:
+        self._version += 1
+        self._published = None
 
     def snapshot(self) -> Snapshot:
         """Return what a checkpoint holds."""
@@ -193,10 +240,13 @@ class ParameterService(ParameterLink):
         return Values(Version(version), global_t, None if is_current else parameters)
 
     def push(self, update: Update, policy: str = DEFAULT) -> Values:
-        """Apply one gradient, count its steps and return the new parameters."""
+        """Apply one gradient, count its steps and return the newer values; or merge statistics."""
         require_default(policy)
+        if isinstance(update, Statistics):
+            self._store.merge(update)
+            return self.pull()
         gradient = gradient_of(update)
-        self._store.apply(gradient.vector, gradient.steps)
+        self._store.apply(gradient.vector, gradient.steps, statistics=gradient.statistics)
         return self.pull(gradient.computed_with)
 
     def metrics(self) -> Metrics:
@@ -211,13 +261,23 @@ class StoredSlice:
         self.begin, self.end, self.size = begin, end, size
         self._store = store
 
-    def apply(self, gradient: FloatVector, steps: int, at: int) -> None:
+    def apply(self, gradient: Gradient, at: int) -> None:
         """See ``Slice``."""
-        self._store.apply(gradient, steps, at)
+        self._store.apply(gradient.vector, gradient.steps, at, gradient.statistics)
 
     def begin_with(self, vector: FloatVector) -> None:
         """See ``Slice``."""
         self._store.begin_with(vector)
+
+
+def _require_like(kind: str, vector: FloatVector, of: str, size: int) -> None:
+    if vector.shape != (size,):
+        raise ValueError(
+            f"the {kind} has shape {vector.shape}, the {of} ({size},): "
+            "do all servers read one configuration?"
+        )
+    if not np.isfinite(vector).all():
+        raise ValueError(f"the {kind} is not finite")
 
 
 def frozen_copy(vector: npt.NDArray[Any]) -> npt.NDArray[Any]:

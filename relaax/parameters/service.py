@@ -26,6 +26,7 @@ from relaax.algorithm_base import (
     Publication,
     PublishedInfo,
     Slice,
+    Statistics,
     StepCounter,
     Values,
     Version,
@@ -283,13 +284,12 @@ class ParameterServerServicer(bridge_pb2_grpc.ParameterServerServicer):  # type:
             computed_with = self._version_of(fields.computed_with)
             if computed_with is None:
                 return self._values_message(self._service.pull(None, policy))
-        gradient = _NOTHING if request.vector is None else request.vector
+        update = _update_of(request, computed_with)
         sys.audit("relaax.bridge.apply")
-        if self._part is not None and fields.HasField("at"):
-            self._part.apply(gradient, fields.steps, fields.at)
+        if self._part is not None and fields.HasField("at") and isinstance(update, Gradient):
+            self._part.apply(update, fields.at)
             values = self._service.pull()
         else:
-            update = Gradient(gradient, computed_with, fields.steps)
             values = self._service.push(update, policy)
         sys.audit("relaax.bridge.applied")
         if not fields.want_values:
@@ -338,6 +338,17 @@ class ParameterServerServicer(bridge_pb2_grpc.ParameterServerServicer):  # type:
         if self._part is not None:
             fields.begin, fields.size = self._part.begin, self._part.size
         return WithVector(fields, values.vector)
+
+
+def _update_of(
+    request: WithVector[bridge_pb2.Update], computed_with: Version | None
+) -> Gradient | Statistics:
+    """Return a gradient, or the statistics that come alone."""
+    statistics = [Statistics(np.frombuffer(each, "<f4")) for each in request.fields.statistics]
+    if request.vector is None and len(statistics) == 1:
+        return statistics[0]
+    gradient = _NOTHING if request.vector is None else request.vector
+    return Gradient(gradient, computed_with, request.fields.steps, statistics)
 
 
 def published_message(info: PublishedInfo) -> bridge_pb2.Published:

@@ -8,6 +8,7 @@ import logging
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from itertools import pairwise
 from typing import TypeAlias
 
@@ -20,6 +21,7 @@ from relaax.algorithm_base import (
     Gradient,
     ParameterLink,
     Phase,
+    Statistics,
     Update,
     Values,
     Version,
@@ -27,7 +29,7 @@ from relaax.algorithm_base import (
 from relaax.algorithm_base.bridge_base import gradient_of, require_default
 from relaax.errors import BridgeError, ParameterServerAway
 from relaax.parameters import bridge_pb2
-from relaax.parameters.stub import Bridge, gradient_message, known_message
+from relaax.parameters.stub import Bridge, known_message, update_message
 from relaax.parameters.vectors import WithVector
 from relaax.telemetry.metrics import Metrics
 
@@ -85,9 +87,14 @@ class ShardedBridge(ParameterLink):
     def push(self, update: Update, policy: str = DEFAULT) -> Values:
         """Apply a gradient, count its steps and return newer values, in one call of each shard.
 
-        A slice is dropped with a warning when its shard is away.
+        A slice is dropped with a warning when its shard is away. Statistics go to the last shard,
+        which has those of all filters.
         """
         require_default(policy)
+        if isinstance(update, Statistics):
+            with self._lock:
+                others = [known_message(None)] * (len(self._shards) - 1)
+                return self._take(self._all([*others, update_message(update)]), None)
         gradient = gradient_of(update)
         with self._lock:
             if not self._latest:
@@ -132,19 +139,28 @@ class ShardedBridge(ParameterLink):
         self, gradient: Gradient, starts: Sequence[int]
     ) -> list[WithVector[bridge_pb2.Update]]:
         """Return the messages for the shards; BridgeError for a gradient that no shard takes."""
-        vector = gradient.vector
-        if vector.shape != (self._bounds[-1],):
+        vector, last = gradient.vector, len(self._shards) - 1
+        size = self._bounds[-1] - (gradient.statistics[0].vector.size if gradient.statistics else 0)
+        if vector.shape != (size,):
             raise BridgeError(
-                f"the gradient has shape {vector.shape}, the parameters ({self._bounds[-1]},): "
+                f"the gradient has shape {vector.shape}, the parameters ({size},): "
                 "do all servers read one configuration?"
             )
         if not np.isfinite(vector).all():  # else some shards would apply their slices
             raise BridgeError("the gradient is not finite")
         return [
-            gradient_message(
-                Gradient(vector[begin:end], Version(0, start), gradient.steps), at=self._global_t
+            update_message(
+                replace(
+                    gradient,
+                    vector=vector[begin:end],
+                    computed_with=Version(0, start),
+                    statistics=gradient.statistics if number == last else (),
+                ),
+                at=self._global_t,
             )
-            for (begin, end), start in zip(pairwise(self._bounds), starts, strict=True)
+            for number, ((begin, end), start) in enumerate(
+                zip(pairwise(self._bounds), starts, strict=True)
+            )
         ]
 
     def _read(self, known: Version | None) -> Values:

@@ -24,6 +24,7 @@ from relaax.algorithm_base import (
     Phase,
     Publication,
     PublishedInfo,
+    Statistics,
     Update,
     Values,
     Version,
@@ -198,12 +199,13 @@ class Bridge(ParameterLink):
         """
         if isinstance(update, NewValues):
             return self._replace(update, policy)
-        reply = self._try_to_apply(gradient_message(update, policy=policy), update.computed_with)
-        return self.pull(update.computed_with, policy) if reply is None else self._whole(reply)
+        known = update.computed_with if isinstance(update, Gradient) else None
+        reply = self._try_to_apply(update_message(update, policy=policy), known)
+        return self.pull(known, policy) if reply is None else self._whole(reply)
 
     def apply_gradients(self, gradients: FloatVector, computed_with: Version | None = None) -> None:
         """Send one gradient, without values in the answer; see ``push``."""
-        message = gradient_message(Gradient(gradients, computed_with), want_values=False)
+        message = update_message(Gradient(gradients, computed_with), want_values=False)
         self._try_to_apply(message, computed_with)
 
     def await_values(
@@ -398,19 +400,31 @@ def known_message(known: Version | None, policy: str = DEFAULT) -> bridge_pb2.Kn
     )
 
 
-def gradient_message(
-    gradient: Gradient, at: int | None = None, want_values: bool = True, policy: str = DEFAULT
+def update_message(
+    update: Gradient | Statistics,
+    at: int | None = None,
+    want_values: bool = True,
+    policy: str = DEFAULT,
 ) -> WithVector[bridge_pb2.Update]:
-    """Return the message that brings a gradient; a slice of one is applied as at step ``at``."""
-    version = gradient.computed_with
+    """Return the message that brings an update; a gradient's slice is applied as at step ``at``."""
+    if isinstance(update, Statistics):
+        fields = bridge_pb2.Update(want_values=want_values, policy=_named(policy))
+        fields.statistics.append(_bytes_of(update))
+        return WithVector(fields, None)
+    version = update.computed_with
     fields = bridge_pb2.Update(
         computed_with=None if version is None else known_message(version),
-        steps=gradient.steps,
+        steps=update.steps,
         want_values=want_values,
         at=at,
         policy=_named(policy),
+        statistics=map(_bytes_of, update.statistics),
     )
-    return WithVector(fields, gradient.vector)
+    return WithVector(fields, update.vector)
+
+
+def _bytes_of(statistics: Statistics) -> bytes:
+    return statistics.vector.astype("<f4").tobytes()
 
 
 def new_values_message(new: NewValues, policy: str = DEFAULT) -> WithVector[bridge_pb2.Update]:

@@ -11,8 +11,8 @@ PUBLIC = {
         ExperienceSink FloatVector Gradient Input InvalidState Learner LearnerBase Lineage Metrics
         MetricsSink NewValues NullMetrics NullSaver ParameterLink ParameterServerBase Parameters
         Phase Publication PublishedInfo RefusesCalls RunningParameterServer Saver Section Shard
-        Slice Step StepCounter Transitions Update ValueFeed ValueSink ValueSource Values Version
-        Wanted require_same_fingerprint
+        Slice Statistics Step StepCounter Transitions Update ValueFeed ValueSink ValueSource Values
+        Version Wanted require_same_fingerprint
     """,
     "relaax.assembly": """
         Assembly ExperienceParts MethodBuilder OffPolicyBuilder OnPolicyBuilder ParameterParts

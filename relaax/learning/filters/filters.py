@@ -1,6 +1,6 @@
 """The filters of an algorithm: settings, and where their statistics are merged."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from math import prod
 from typing import Any
@@ -13,6 +13,7 @@ from relaax.algorithm_base import (
     Gradient,
     Parameters,
     Section,
+    Statistics,
     Update,
     ValueFeed,
     Values,
@@ -20,10 +21,9 @@ from relaax.algorithm_base import (
     ValueSource,
     Version,
 )
-from relaax.learning.filters.statistics import initial_statistics, length_of, merge
+from relaax.learning.filters.statistics import initial_statistics, merge
 from relaax.learning.filters.z_filter import Scale, ZFilter
 from relaax.observations import UNNAMED, Observations, Shapes
-from relaax.parameters.optimizers.optimizer import Optimizer, Slots
 
 
 class FilterSettings(Section):
@@ -43,47 +43,6 @@ def widths_of(shapes: Shapes) -> dict[str, int]:
     """Return how long each vector is, by name; a number is a vector of one."""
     named = shapes if isinstance(shapes, Mapping) else {UNNAMED: shapes}
     return {name: prod(shape) for name, shape in named.items() if len(shape) <= 1}
-
-
-class MergingOptimizer:
-    """An optimiser of parameters whose tail is statistics: these are merged, not optimised.
-
-    The tail of a "gradient" is the statistics of what a worker has seen since its last one.
-    ``widths`` are those of the workers' filters, in their order; the rest of a vector, its first
-    part, is left to ``optimizer``.
-    """
-
-    def __init__(self, optimizer: Optimizer, widths: Sequence[int]) -> None:
-        self._optimizer = optimizer
-        self._widths = widths
-        self._lengths = [length_of(width) for width in widths]
-
-    def slots(self) -> Slots:
-        """Return the slots of the optimiser."""
-        return self._optimizer.slots()
-
-    def part(self, begin: int, end: int, size: int) -> Optimizer:
-        """See Optimizer: the statistics stay together, in the last part."""
-        parameters = size - sum(self._lengths)
-        if end <= parameters:
-            return self._optimizer.part(begin, end, parameters)
-        if begin > parameters or end < size:
-            raise ValueError("the statistics of filters cannot be divided")
-        return MergingOptimizer(self._optimizer.part(begin, parameters, parameters), self._widths)
-
-    def apply(self, parameters: FloatVector, gradient: FloatVector, learning_rate: float) -> None:
-        """Take one step with the first part of both vectors, and merge the tails, in place."""
-        begin = len(parameters) - sum(self._lengths)
-        self._optimizer.apply(parameters[:begin], gradient[:begin], learning_rate)
-        _merge_all(self._lengths, parameters[begin:], gradient[begin:])
-
-
-def _merge_all(lengths: Iterable[int], vector: FloatVector, added: FloatVector) -> None:
-    """Merge the statistics of several filters, one behind another, in place."""
-    begin = 0
-    for length in lengths:
-        merge(vector[begin : begin + length], added[begin : begin + length])
-        begin += length
 
 
 class FilteredSource:
@@ -152,8 +111,8 @@ class FilteredParameters(FilteredSource):
         """Apply a gradient of the network, and send what the filters have gathered with it."""
         if not isinstance(update, Gradient):
             raise ValueError("values are published as a whole, with the statistics of filters")
-        whole = np.concatenate([update.vector, *(each.take() for each in self._filters)])
-        return self.split(self._parameters.push(replace(update, vector=whole), policy))
+        gathered = Statistics(np.concatenate([each.take() for each in self._filters]))
+        return self.split(self._parameters.push(replace(update, statistics=[gathered]), policy))
 
 
 class Filters:
@@ -186,7 +145,7 @@ class Filters:
 
     def separated(self, vector: FloatVector) -> tuple[FloatVector, Sequence[Scale]]:
         """Return the network's own part of a vector, and what its tail filters by."""
-        begin = len(vector) - sum(each.length for each in self._all)
+        begin = len(vector) - self.length
         own, scales = vector[:begin], []
         for each in self._all:
             scales.append(each.scale_of(vector[begin : begin + each.length]))
@@ -206,20 +165,21 @@ class Filters:
         other.
         """
         gathered = np.concatenate([each.take() for each in self._all])
-        _merge_all([each.length for each in self._all], statistics, gathered)
+        self.merge(statistics, gathered)
         self.use(self.separated(statistics)[1])
 
-    def add(self, total: FloatVector, gradient: FloatVector) -> None:
-        """Add a gradient to ``total``, in place; the statistics behind both are merged."""
-        lengths = [each.length for each in self._all]
-        begin = len(total) - sum(lengths)
-        total[:begin] += gradient[:begin]
-        _merge_all(lengths, total[begin:], gradient[begin:])
+    @property
+    def length(self) -> int:
+        """How long the statistics of all of them are, one behind another."""
+        return sum(each.length for each in self._all)
 
-    def mean(self, total: FloatVector, count: int) -> FloatVector:
-        """Return the mean of ``count`` gradients that were added, with their statistics behind."""
-        begin = len(total) - sum(each.length for each in self._all)
-        return np.concatenate([total[:begin] / np.float32(count), total[begin:]])
+    def merge(self, statistics: FloatVector, added: FloatVector) -> None:
+        """Merge ``added`` [length] into ``statistics`` [length], in place."""
+        begin = 0
+        for each in self._all:
+            part = slice(begin, begin + each.length)
+            merge(statistics[part], added[part])
+            begin = part.stop
 
     def still(self) -> "Filters":
         """Return filters of the same numbers, by the same scales, that gather nothing."""
@@ -239,11 +199,6 @@ class Filters:
         if isinstance(source, ValueFeed):
             return FilteredFeed(source, source, self._all)
         return FilteredSource(source, self._all)
-
-    def optimizer(self, optimizer: Optimizer) -> Optimizer:
-        """Return what updates whole vectors: ``optimizer`` their parameters, merging the rest."""
-        widths = [each.width for each in self._all]
-        return MergingOptimizer(optimizer, widths) if widths else optimizer
 
     def initial(self) -> list[FloatVector]:
         """Return the statistics that a training begins with."""

@@ -1,6 +1,6 @@
 """Learning from rollouts in a process of its own, alone or with others."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -19,7 +19,6 @@ from relaax.learning.filters import Filters, scaled_states
 from relaax.learning.placements.driver import Driver
 from relaax.learning.policy import CurrentPolicy
 from relaax.learning.rollouts import ROLLOUTS, RolloutBatch
-from relaax.parameters.optimizers import Optimizer
 from relaax.parameters.parameter_store import ParameterService, ParameterStore, Snapshot
 
 Array = npt.NDArray[Any]
@@ -39,16 +38,11 @@ class Rewards:
 
 
 class OwnParameters:
-    """Parameters of this process, which ``optimizer`` moves.
+    """Parameters of this process: the network's, and the statistics of filters behind them."""
 
-    ``initial`` are the network's, and the statistics of filters behind them, which it merges.
-    """
-
-    def __init__(
-        self, initial: FloatVector, optimizer: Optimizer, learning_rate: Callable[[float], float]
-    ) -> None:
-        self.store = ParameterStore(initial, optimizer, learning_rate)
-        self.service = ParameterService(self.store, NullMetrics())
+    def __init__(self, store: ParameterStore) -> None:
+        self.store = store
+        self.service = ParameterService(store, NullMetrics())
 
 
 class InProcess(LearnerBase):

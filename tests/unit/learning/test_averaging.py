@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 
 from relaax.algorithm_base import Gradient, Version
-from relaax.learning.filters import Filters
 from relaax.parameters.averaging import Averager, AveragingService
 from relaax.parameters.optimizers import SGD, Adam, AdamSettings
 from relaax.parameters.optimizers.optimizer import OptimizerOfParts, Part
@@ -28,7 +27,7 @@ def vector(*numbers):
 
 def contribute_all(averager, gradients, version=0):
     with ThreadPoolExecutor(len(gradients)) as threads:
-        done = [threads.submit(averager.contribute, g, version) for g in gradients]
+        done = [threads.submit(averager.contribute, Gradient(g), version) for g in gradients]
         for each in done:
             each.result(30)
 
@@ -36,7 +35,7 @@ def contribute_all(averager, gradients, version=0):
 class TestRounds:
     def test_an_update_is_the_mean_of_all_learners_gradients(self):
         store = store_of()
-        averager = Averager(store, 3, FOR_EVER_S, Filters())
+        averager = Averager(store, 3, FOR_EVER_S)
         contribute_all(averager, [vector(1, 0), vector(2, 3), vector(3, 3)])
         parameters, version, _ = store.read()
         np.testing.assert_allclose(parameters, [-2, -2])
@@ -44,7 +43,7 @@ class TestRounds:
 
     def test_rounds_follow_one_another(self):
         store = store_of()
-        averager = Averager(store, 2, FOR_EVER_S, Filters())
+        averager = Averager(store, 2, FOR_EVER_S)
         for version in range(5):
             contribute_all(averager, [vector(1, 1), vector(3, 1)], version)
         parameters, version, _ = store.read()
@@ -53,12 +52,12 @@ class TestRounds:
 
     def test_a_missing_learner_is_waited_for_once_and_again_when_it_is_back(self):
         store = store_of()
-        averager = Averager(store, 2, 0.01, Filters())
-        averager.contribute(vector(1, 1), 0)  # waits, and goes on alone
+        averager = Averager(store, 2, 0.01)
+        averager.contribute(Gradient(vector(1, 1)), 0)  # waits, and goes on alone
         averager.timeout_s = FOR_EVER_S
-        averager.contribute(vector(1, 1), 1)  # does not wait
+        averager.contribute(Gradient(vector(1, 1)), 1)  # does not wait
         assert store.version == 2
-        averager.contribute(vector(9, 9), 0)  # the other one, with what it knew
+        averager.contribute(Gradient(vector(9, 9)), 0)  # the other one, with what it knew
         assert averager.late == 1
         np.testing.assert_allclose(store.read()[0], [-2, -2])
         contribute_all(averager, [vector(1, 1), vector(3, 1)], version=2)
@@ -71,16 +70,16 @@ class TestRounds:
         self, gradient, reason
     ):
         store = store_of()
-        averager = Averager(store, 2, FOR_EVER_S, Filters())
+        averager = Averager(store, 2, FOR_EVER_S)
         with pytest.raises(ValueError, match=reason):
-            averager.contribute(gradient, 0)
+            averager.contribute(Gradient(gradient), 0)
         contribute_all(averager, [vector(1, 0), vector(3, 0)])
         np.testing.assert_allclose(store.read()[0], [-2, 0])
 
     def test_the_end_of_the_training_is_the_end_of_all_waiting(self):
         store = store_of()
-        averager = Averager(store, 2, FOR_EVER_S, Filters())
-        waits = threading.Thread(target=averager.contribute, args=(vector(1, 1), 0))
+        averager = Averager(store, 2, FOR_EVER_S)
+        waits = threading.Thread(target=averager.contribute, args=(Gradient(vector(1, 1)), 0))
         waits.start()
         store.freeze()
         waits.join(30)
@@ -90,7 +89,7 @@ class TestRounds:
 
 def test_the_service_returns_the_parameters_behind_the_round():
     store = store_of()
-    service = AveragingService(store, NullMetrics(), Averager(store, 2, FOR_EVER_S, Filters()))
+    service = AveragingService(store, NullMetrics(), Averager(store, 2, FOR_EVER_S))
     known = service.pull().version
     with ThreadPoolExecutor(2) as threads:
         found = [

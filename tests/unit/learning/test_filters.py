@@ -4,13 +4,8 @@ import numpy as np
 import pytest
 from learning_parts import Recorder
 
-from relaax.algorithm_base import Gradient, NullMetrics, Version
-from relaax.learning.filters import (
-    FilteredParameters,
-    MergingOptimizer,
-    ZFilter,
-    initial_statistics,
-)
+from relaax.algorithm_base import Gradient, NullMetrics, Statistics, Version
+from relaax.learning.filters import Filters, ZFilter, initial_statistics
 from relaax.learning.filters.statistics import (
     MOST_ROWS,
     initial_moments,
@@ -21,6 +16,7 @@ from relaax.learning.filters.statistics import (
     statistics_of,
     unpacked,
 )
+from relaax.observations import UNNAMED
 from relaax.parameters.optimizers import RMSProp, RMSPropSettings
 from relaax.parameters.parameter_store import ParameterService, ParameterStore
 
@@ -215,23 +211,32 @@ def test_what_is_not_finite_is_not_merged(position, wrong):
     np.testing.assert_array_equal(merged, before)
 
 
+def new_filters():
+    return Filters({UNNAMED: 2}, rewards=True)
+
+
+def both(filters):
+    """The filter of states and the one of rewards."""
+    return filters.states[UNNAMED], filters.rewards
+
+
 class Training:
     """A parameter server with statistics behind its parameters, and workers with a filter each."""
 
     def __init__(self, workers):
         self.store = self.new_store()
         self.recorder = Recorder(ParameterService(self.store, NullMetrics()))
-        self.filters = [(ZFilter(2), ZFilter(1, subtracts_mean=False)) for _ in range(workers)]
-        self.bridges = [FilteredParameters(self.recorder, filters) for filters in self.filters]
+        self.filters = [new_filters() for _ in range(workers)]
+        self.bridges = [filters.bridged(self.recorder) for filters in self.filters]
 
     @staticmethod
     def new_store():
-        optimizer = MergingOptimizer(RMSProp(NETWORK.size, RMSPropSettings()), widths=(2, 1))
-        initial = [NETWORK, initial_statistics(2), initial_statistics(1)]
-        return ParameterStore(np.concatenate(initial), optimizer, lambda global_t: 0.1)
+        optimizer, filters = RMSProp(NETWORK.size, RMSPropSettings()), new_filters()
+        initial = np.concatenate([NETWORK, *filters.initial()])
+        return ParameterStore(initial, optimizer, lambda global_t: 0.1, filters)
 
     def update(self, worker, states, rewards):
-        states_filter, rewards_filter = self.filters[worker]
+        states_filter, rewards_filter = both(self.filters[worker])
         states_filter.filtered(states)
         rewards_filter.filtered(rewards)
         gradient = Gradient(np.ones(NETWORK.size, np.float32), Version(0), len(states))
@@ -244,7 +249,7 @@ def test_all_workers_filter_by_what_all_have_seen():
     training.update(1, everything[100:], rewards[100:])
     training.bridges[0].pull()
     expected = (everything - everything.mean(axis=0)) / everything.std(axis=0)
-    for states_filter, rewards_filter in training.filters:
+    for states_filter, rewards_filter in map(both, training.filters):
         np.testing.assert_allclose(states_filter.filtered(everything), expected, atol=1e-3)
         scaled = rewards / size_of(rewards)
         np.testing.assert_allclose(rewards_filter.filtered(rewards), scaled, atol=1e-3)
@@ -255,6 +260,28 @@ def test_what_was_gathered_is_sent_once():
     training.update(0, rows(100), rewards_of(100))
     training.bridges[0].push(Gradient(np.ones(NETWORK.size, np.float32), Version(0)))
     assert training.store.read()[0][NETWORK.size] == 100
+
+
+def test_statistics_may_come_without_a_gradient():
+    training, gathered = Training(1), ZFilter(2)
+    gathered.filtered(rows(100))
+    both_of = np.concatenate([gathered.take(), initial_statistics(1)])
+    values = training.recorder.service.push(Statistics(both_of))
+    assert values.version.number == 1
+    np.testing.assert_array_equal(values.vector[: NETWORK.size], NETWORK)
+    assert values.vector[NETWORK.size] == 100
+
+
+@pytest.mark.parametrize(
+    ("statistics", "reason"),
+    [(np.zeros(3), r"has shape \(3,\), the statistics"), (np.full(16, np.nan), "is not finite")],
+)
+def test_statistics_that_do_not_fit_are_refused_with_their_gradient(statistics, reason):
+    training = Training(1)
+    update = Gradient(np.ones(NETWORK.size, np.float32), Version(0), 5, [Statistics(statistics)])
+    with pytest.raises(ValueError, match=reason):
+        training.store.apply(update.vector, update.steps, None, update.statistics)
+    assert training.store.read()[1:] == (0, 0)
 
 
 def test_the_network_sees_its_own_parameters_alone():
@@ -272,6 +299,6 @@ def test_a_restored_training_filters_as_before():
     again = Training(1)
     again.store.restore(training.store.snapshot())
     again.bridges[0].pull()
-    for before, after in zip(training.filters[0], again.filters[0], strict=True):
+    for before, after in zip(both(training.filters[0]), both(again.filters[0]), strict=True):
         probe = everything[:, : before.width]
         np.testing.assert_array_equal(before.filtered(probe), after.filtered(probe))

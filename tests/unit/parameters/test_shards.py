@@ -10,6 +10,7 @@ import pytest
 from processes import free_port, wait_for
 from shards import Shards, random_vectors, whole
 
+from relaax.algorithm_base import Gradient, Statistics
 from relaax.checkpoints import DirectoryStore
 from relaax.errors import (
     BridgeError,
@@ -18,8 +19,8 @@ from relaax.errors import (
     ConfigurationError,
     ParameterServerAway,
 )
-from relaax.learning.filters.filters import MergingOptimizer
-from relaax.learning.filters.statistics import initial_statistics
+from relaax.learning.filters import Filters, initial_statistics
+from relaax.observations import UNNAMED
 from relaax.parameters import BridgeControl, stub
 from relaax.parameters.optimizers import SGD, Adam, AdamSettings, RMSProp, RMSPropSettings
 from relaax.parameters.optimizers.optimizer import OptimizerOfParts, Part
@@ -129,17 +130,23 @@ def test_values_that_are_known_are_not_sent_again(shards_of):
         assert bridge.get_values(values.version).vector.tobytes() == newer.vector.tobytes()
 
 
-def test_the_statistics_of_filters_stay_together(shards_of):
+@pytest.mark.parametrize("count", [1, 2])
+def test_the_statistics_of_filters_stay_together(shards_of, count):
     initial = np.concatenate([INITIAL, initial_statistics(2)])
 
     def optimizer(size):
-        return MergingOptimizer(SGD(INITIAL.size, 0.0), [2])
+        return SGD(INITIAL.size, 0.0)
 
-    gradients = np.abs(random_vectors(3, initial.size))
-    expected = moved(initial, optimizer, gradients, [1, 1, 1])
-    with shards_of(2, initial, optimizer).bridge() as bridge:
-        for gradient in gradients:
-            values = bridge.synchronize(gradient, 1)
+    gathered = [Statistics(each) for each in np.abs(random_vectors(3, initial_statistics(2).size))]
+    updates = [
+        Gradient(gradient, steps=1, statistics=[statistics])
+        for gradient, statistics in zip(random_vectors(3, INITIAL.size), gathered, strict=True)
+    ]
+    filters = Filters({UNNAMED: 2})
+    alone = whole(initial, optimizer(SIZE), filters=filters).bridge()
+    with shards_of(count, initial, optimizer, filters=filters).bridge() as bridge:
+        for update in [*updates, gathered[0]]:
+            expected, values = alone.push(update), bridge.push(update)
     assert values.vector.tobytes() == expected.vector.tobytes()
 
 
