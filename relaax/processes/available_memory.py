@@ -6,52 +6,32 @@ beyond it, however much the machine has left.
 
 import math
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 
 import psutil
 
-from relaax.processes.cgroups import cgroups_of
+from relaax.processes.cgroups import Cgroup, cgroups_of
+
+#: By whether a cgroup is one of version 2: the files of its limit and usage, and the name of memory
+#: that the kernel takes back when it needs room: of files that were read, and are not in use.
+_NAMES = {
+    False: ("memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"),
+    True: ("memory.max", "memory.current", "inactive_file"),
+}
 
 
-@dataclass(frozen=True)
-class _Names:
-    """The names of a version's files."""
-
-    limit: str
-    usage: str
-    #: Memory that the kernel takes back when it needs room: of files that were read, and are not in
-    #: use.
-    reclaimable: str
-
-
-_V1 = _Names("memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file")
-_V2 = _Names("memory.max", "memory.current", "inactive_file")
-
-
-@dataclass(frozen=True)
-class MemoryGroup:
-    """A cgroup that may limit the memory of this process."""
-
-    directory: Path
-    names: _Names
-
-    def left_bytes(self) -> int | None:
-        """Return how much may still be taken; None without a limit."""
-        with suppress(OSError, ValueError):  # "max", or the cgroup has gone
-            limit = int((self.directory / self.names.limit).read_text())
-            used = int((self.directory / self.names.usage).read_text())
-            return max(0, limit - used + self._reclaimable_bytes())
-        return None
-
-    def _reclaimable_bytes(self) -> int:
-        for line in (self.directory / "memory.stat").read_text().splitlines():
-            name, _, value = line.partition(" ")
-            if name == self.names.reclaimable:
-                return int(value)
-        return 0
+def _left_bytes(group: Cgroup) -> int | None:
+    """Return how much memory a cgroup's processes may still take; None without a limit."""
+    limit_file, usage_file, reclaimable = _NAMES[group.is_version_2]
+    with suppress(OSError, ValueError):  # "max", or the cgroup has gone
+        limit = int((group.directory / limit_file).read_text())
+        used = int((group.directory / usage_file).read_text())
+        stat = (group.directory / "memory.stat").read_text()
+        parts = dict(line.partition(" ")[::2] for line in stat.splitlines())
+        return max(0, limit - used + int(parts.get(reclaimable, 0)))
+    return None
 
 
 class AvailableMemory:
@@ -67,7 +47,7 @@ class AvailableMemory:
         fresh_s: float = 0.0,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._groups = memory_groups(proc / "self")
+        self._groups = cgroups_of("memory", proc / "self")
         self._fresh_s = fresh_s
         self._clock = clock
         self._bytes = 0
@@ -82,13 +62,5 @@ class AvailableMemory:
 
     def _read(self) -> int:
         machine: int = psutil.virtual_memory().available
-        left = [group.left_bytes() for group in self._groups]
+        left = [_left_bytes(group) for group in self._groups]
         return min([machine, *(each for each in left if each is not None)])
-
-
-def memory_groups(process: Path) -> Sequence[MemoryGroup]:
-    """Return the cgroup that a process is in, and those around it; ``process`` is in /proc."""
-    return [
-        MemoryGroup(group.directory, _V2 if group.is_version_2 else _V1)
-        for group in cgroups_of("memory", process)
-    ]

@@ -71,17 +71,9 @@ def client_context(files: TlsFiles) -> ssl.SSLContext:
     return context
 
 
-class ServerContexts:
-    """The context of a server whose files may be replaced while it runs."""
-
-    def __init__(self, files: TlsFiles, clients_need_certificates: bool) -> None:
-        self._contexts = shown_by_server(
-            files, lambda: server_context(files, clients_need_certificates)
-        )
-
-    def newest(self) -> ssl.SSLContext:
-        """Return the context of the files as they are."""
-        return self._contexts.content()
+def server_contexts(files: TlsFiles, clients_need_certificates: bool) -> FromFiles[ssl.SSLContext]:
+    """Return the context of a server whose files may be replaced while it runs."""
+    return shown_by_server(files, lambda: server_context(files, clients_need_certificates))
 
 
 def shown_by_server(files: TlsFiles, make: Callable[[], _Made]) -> FromFiles[_Made]:

@@ -11,7 +11,7 @@ from relaax.algorithm_base import ConfigBase, Evaluation
 from relaax.configuration import RlxServerConfiguration, RlxServerOptions
 from relaax.configuration.algorithm_loader import Algorithm, load_algorithm, make_config
 from relaax.net.access import Access, current_access
-from relaax.net.access.tls import ServerContexts
+from relaax.net.access.tls import server_contexts
 from relaax.processes.cgroups import usable_cores
 from relaax.processes.run_variables import run_of_this_process
 from relaax.protocol import FrameConnection
@@ -128,8 +128,8 @@ def _connections(
     )
     if access.tls is None or access.tls.cert is None:
         return framed
-    contexts = ServerContexts(access.tls, access.environments_need_certificates)
-    return lambda sock: framed(TlsSocket(sock, contexts.newest()))
+    contexts = server_contexts(access.tls, access.environments_need_certificates)
+    return lambda sock: framed(TlsSocket(sock, contexts.content()))
 
 
 def _exploitation(

@@ -7,10 +7,11 @@ import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from socketserver import ThreadingMixIn
+from ssl import SSLContext
 from typing import Any
 from wsgiref.simple_server import WSGIRequestHandler, WSGIServer
 
-from relaax.net.access.tls import ServerContexts
+from relaax.net.access.file_stamp import FromFiles
 from relaax.net.tls_refusals import require_a_peer
 
 #: A connection is closed after so many seconds, wherever its request or its answer is by then.
@@ -111,7 +112,7 @@ class HttpServer(ThreadingMixIn, WSGIServer):
         self,
         listener: socket.socket,
         application: Callable[..., Iterable[bytes]],
-        contexts: ServerContexts | None = None,
+        contexts: FromFiles[SSLContext] | None = None,
     ) -> None:
         self._contexts = contexts
         self._callers = _Callers()
@@ -130,7 +131,7 @@ class HttpServer(ThreadingMixIn, WSGIServer):
         if self._contexts is not None:
             try:
                 require_a_peer(connection)
-                connection = self._contexts.newest().wrap_socket(
+                connection = self._contexts.content().wrap_socket(
                     connection, server_side=True, do_handshake_on_connect=False
                 )
             except OSError:

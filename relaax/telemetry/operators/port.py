@@ -4,6 +4,7 @@ import os
 import socket
 import threading
 from collections.abc import Callable, Iterable, Mapping
+from ssl import SSLContext
 from typing import TYPE_CHECKING, TypeAlias
 
 from prometheus_client import CollectorRegistry, Metric, ProcessCollector, make_wsgi_app
@@ -11,8 +12,9 @@ from prometheus_client.registry import Collector
 
 from relaax.address import Address
 from relaax.net.access import Access, Right, TlsFiles, current_access
+from relaax.net.access.file_stamp import FromFiles
 from relaax.net.access.process_access import BEGUN
-from relaax.net.access.tls import ServerContexts
+from relaax.net.access.tls import server_contexts
 from relaax.net.access.tokens import digest_of
 from relaax.net.listening import listen_as_told
 from relaax.telemetry.operators.certificates import Certificates
@@ -187,11 +189,11 @@ class OperatorPort(Collector):
         return reason is None
 
 
-def _contexts(access: Access) -> ServerContexts | None:
+def _contexts(access: Access) -> FromFiles[SSLContext] | None:
     """Return the TLS context, if there is one: a caller shows a token, and no certificate."""
     if access.tls is None or access.tls.cert is None:
         return None
-    return ServerContexts(TlsFiles(access.tls.cert, access.tls.key), False)
+    return server_contexts(TlsFiles(access.tls.cert, access.tls.key), False)
 
 
 def _complaints(checks: Iterable[Check]) -> list[str]:

@@ -16,7 +16,7 @@ from relaax.algorithm_base import Phase
 from relaax.errors import ParameterServerAway, TokenRefused
 from relaax.net.access import Access, Refusals, Role, TlsFiles, TokenFile, file_stamp
 from relaax.net.access.process_access import access_while
-from relaax.net.access.tls import ServerContexts
+from relaax.net.access.tls import server_contexts
 from relaax.net.channels import open_channel
 from relaax.net.guarded_server import GuardedServer, ProvedPeers
 from relaax.parameters import Bridge, bridge_pb2, bridge_pb2_grpc
@@ -316,7 +316,7 @@ def test_a_renewed_certificate_is_shown_by_a_server_that_runs_which_says_so_once
     folder = SecretsFolder(tmp_path / "secrets")
     folder.sign(["127.0.0.1"], days=1, days_of_authority=1)
     tls = TlsFiles(folder.path / "server.crt", folder.path / "server.key")
-    refusals, of_another_port = Refusals(), ServerContexts(tls, False)
+    refusals, of_another_port = Refusals(), server_contexts(tls, False)
     with (
         access_while(Access(tls=tls, tokens=tokens, refusals=refusals)),
         closing(Port(refusals)) as port,
@@ -326,7 +326,7 @@ def test_a_renewed_certificate_is_shown_by_a_server_that_runs_which_says_so_once
         assert "from now on" not in caplog.text
         folder.sign(["127.0.0.1"], days=1, days_of_authority=1)
         shown += [ssl.get_server_certificate((place.host, place.port)) for _ in range(2)]
-        of_another_port.newest()
+        of_another_port.content()
     said = f"callers are shown the renewed certificate from now on: {tls.cert}"
     assert [record.message for record in caplog.records].count(said) == 1
     assert shown[0] != shown[1]

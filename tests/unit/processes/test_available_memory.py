@@ -8,7 +8,8 @@ import psutil
 import pytest
 from clock import Clock
 
-from relaax.processes.available_memory import AvailableMemory, memory_groups
+from relaax.processes.available_memory import AvailableMemory
+from relaax.processes.cgroups import cgroups_of
 
 MIB = 2**20
 
@@ -124,7 +125,7 @@ def test_without_proc_the_machine_counts(tmp_path, machine):
 
 
 def test_the_groups_of_this_process_are_found_and_can_be_read():
-    groups = memory_groups(Path("/proc/self"))
+    groups = cgroups_of("memory")
     if not groups:
         pytest.skip("no cgroups are mounted here")
     assert all(os.access(group.directory, os.R_OK) for group in groups)

@@ -5,7 +5,7 @@ import logging
 import pytest
 
 from relaax.net.access import TlsFiles, file_stamp
-from relaax.net.access.tls import ServerContexts
+from relaax.net.access.tls import server_contexts
 from relaax.server.certificates.secrets_folder import SecretsFolder
 
 OPEN = "server.key: all users of this machine may read this key; chmod 600 it"
@@ -22,25 +22,25 @@ def _files(tmp_path, monkeypatch):
 @pytest.mark.usefixtures("log_clock")
 def test_a_key_that_all_may_read_is_warned_of_once_by_all_ports(files, caplog):
     files.key.chmod(0o644)
-    ports = [ServerContexts(files, False) for _ in range(2)]
+    ports = [server_contexts(files, False) for _ in range(2)]
     for port in ports:
-        port.newest()
+        port.content()
     assert caplog.text.count(OPEN) == 1
 
 
 @pytest.mark.parametrize("mode", [0o600, 0o640, 0o440])
 def test_a_key_that_its_owner_and_group_read_is_not(files, caplog, mode):
     files.key.chmod(mode)
-    ServerContexts(files, False).newest()
+    server_contexts(files, False).content()
     assert not [record for record in caplog.records if record.levelno >= logging.WARNING]
 
 
 def test_a_key_that_is_opened_to_all_later_is_warned_of_each_time(files, caplog):
-    port = ServerContexts(files, False)
+    port = server_contexts(files, False)
     for times in (1, 2):
         files.key.chmod(0o644)
-        port.newest()
-        port.newest()
+        port.content()
+        port.content()
         assert caplog.text.count(OPEN) == times
         files.key.chmod(0o600)
-        port.newest()
+        port.content()
