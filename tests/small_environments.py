@@ -1,4 +1,4 @@
-"""Environments that are learnt only with a memory, or only by a critic that sees more.
+"""Environments that ask for a memory, or for a critic that sees more.
 
 Gymnasium knows them as ``small_environments:TMaze-v0`` and ``small_environments:HiddenReward-v0``.
 """
@@ -41,11 +41,11 @@ class HiddenReward(gymnasium.Env):
     not see it. An episode has ten steps.
     """
 
-    STEPS, SIZE = 10, 40.0
+    STEPS, SIZE = 10, 10.0
 
     action_space = spaces.Discrete(2)
     observation_space = spaces.Dict(
-        seen=spaces.Box(-1, 1, (1,), np.float32), hidden=spaces.Box(-400, 400, (1,), np.float32)
+        seen=spaces.Box(-1, 1, (1,), np.float32), hidden=spaces.Box(-100, 100, (1,), np.float32)
     )
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> Any:
