@@ -281,7 +281,7 @@ class TestTheAgent:
         builder = directory / "builder.py"
         line = "    if learns_in_background:\n"
         assert line in builder.read_text()
-        builder.write_text(builder.read_text().replace(line, f"    learner.learn = None\n{line}"))
+        builder.write_text(builder.read_text().replace(line, f"    learner.steps = None\n{line}"))
         keys = {"state_size": 4, "action_size": 1, "episode_len": 5}
         training.configure({"path": "learning", **keys})
         training.start_parameter_server()

@@ -19,6 +19,7 @@ EXPECTED = {
     "inference/act_latency",
     "learner/entropy",
     "learner/grad",
+    "learner/passes",
     "learner/policy_lag",
     "learner/policy_lag_max",
     "learner/policy_lag_min",

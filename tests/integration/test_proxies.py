@@ -27,11 +27,11 @@ def test_variables_of_proxies_change_nothing_for_a_training(
     name_a_dead_proxy(monkeypatch)
     replay, port = f"127.0.0.1:{free_port()}", free_port()
     training.configure(
-        {**SMALL_SAC, "max_global_step": 600},
+        {**SMALL_SAC, "max_global_step": 4000},
         {"http-bind": f"127.0.0.1:{port}"},
         learner={"replay-servers": [replay]},
     )
-    training.start_parameter_server()
+    parameter_server = training.start_parameter_server()
     replica = f"127.0.0.1:{free_port()}"
     training.start_command(
         "relaax-parameter-server", "--bind", replica, "--replica-of", training.parameter_server_url,
@@ -41,8 +41,9 @@ def test_variables_of_proxies_change_nothing_for_a_training(
     learner = training.start_learner()
     training.start_rlx_server("--parameter-server", replica)
     assert health_in_a_container(port) == "ok\n"
-    training.start_environments(1, env="Pendulum-v1")
     training.start_actors(1, env="Pendulum-v1")
+    parameter_server.says(r"training: step [1-9]")  # before the environments have taken all steps
+    training.start_environments(1, env="Pendulum-v1")
     assert {process.wait() for process in training.processes} == {0}
     said = learner.says(r"stopped after ([\d,]+) steps of the learner; ([\d,]+) steps of")
     assert int(said[1]) > 0

@@ -136,7 +136,7 @@ def test_no_step_is_lost_while_a_shard_that_is_stopped_saves(training: Training,
         closing(ShardedBridge(shards.urls)) as another,
         repeated(worker.increment_global_t) as counted,
     ):
-        wait_for(lambda: another.increment_global_t(0) > 10, "steps")
+        wait_for(lambda: another.get_values().global_t > 10, "steps at shards that all answer")
         shards.processes[index - 1].signal(signal.SIGTERM)
         assert shards.processes[index - 1].wait() == 0
         (saved,) = wait_for(shards.steps_saved, "the set")
