@@ -17,7 +17,7 @@ from relaax.learning.networks import (
     Head,
     LayerNorm,
     Network,
-    Parameters,
+    NetworkParameters,
     Reshape,
     TransposedConvolution,
 )
@@ -36,7 +36,7 @@ SMALL_COLUMNS = Columns(
 
 def unpack(vector):
     """Parameters of ``SMALL``, without TensorFlow."""
-    return Parameters(SMALL.manifest.unpack(vector))
+    return NetworkParameters(SMALL.manifest.unpack(vector))
 
 
 def small_values(number=0, seed=5):

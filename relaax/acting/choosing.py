@@ -9,7 +9,7 @@ from relaax.learning.arrays import padded_size, zero_padded
 from relaax.learning.distributions.base import ActionHead
 from relaax.learning.exploration import NoiseSource
 from relaax.learning.model import Choice, PolicyModel
-from relaax.learning.networks.manifest import Parameters
+from relaax.learning.networks.manifest import NetworkParameters
 from relaax.learning.policy import Policy
 from relaax.learning.rollouts import Columns
 from relaax.observations import Observations
@@ -53,7 +53,7 @@ class Chooser:
         self._recurrent_state = columns.recurrent_state(0)
         self._is_recurrent = self._recurrent_state.shape[-1] > 0
 
-    def warm_up(self, parameters: Parameters, environments: int) -> None:
+    def warm_up(self, parameters: NetworkParameters, environments: int) -> None:
         """Trace and compile the network for every size of batch up to ``environments``."""
         self.most_at_once = max(self.most_at_once, padded_size(environments))
         count = 1

@@ -12,7 +12,7 @@ from relaax.algorithm_base import EvaluatedPolicy, FloatVector, Values, ValueSou
 from relaax.learning.exploration import NoiseSource
 from relaax.learning.filters import Filters, Scale
 from relaax.learning.model import PolicyModel
-from relaax.learning.networks.manifest import Parameters
+from relaax.learning.networks.manifest import NetworkParameters
 from relaax.learning.policy import Policy
 from relaax.steps import AgentName
 
@@ -26,7 +26,7 @@ class EvaluationParts:
     #: Where policies come from: whole vectors, with the statistics of filters behind them.
     source: ValueSource
     #: Makes parameters of the network's part of a vector.
-    unpack: Callable[[FloatVector], Parameters]
+    unpack: Callable[[FloatVector], NetworkParameters]
     #: Returns another preprocessor like the actor's, with these filters.
     make_preprocessor: Callable[[Filters], Preprocessor]
     #: The actor's own.

@@ -16,7 +16,7 @@ from relaax.algorithm_base import (
     ValueSource,
     Version,
 )
-from relaax.learning.networks.manifest import Parameters
+from relaax.learning.networks.manifest import NetworkParameters
 from relaax.learning.policy import CurrentPolicy, Policy, PolicyHolder, Seat
 from relaax.parameters.schedules import SlotPlaces
 from relaax.steps import UNNAMED_AGENT, AgentName
@@ -114,7 +114,7 @@ class NamedPolicies:
         default: CurrentPolicy,
         name_of: Callable[[Seat], str],
         source_of: Callable[[str], ValueSource],
-        unpack: Callable[[FloatVector], Parameters],
+        unpack: Callable[[FloatVector], NetworkParameters],
         places: SlotPlaces,
         interval_s: float = 0.1,
         pins_episodes: bool = False,

@@ -17,7 +17,7 @@ from relaax.assembly.placing import in_worker
 from relaax.learning.exploration.noise import UniformAtFirst
 from relaax.learning.filters import FilteringModel, Filters
 from relaax.learning.model import PolicyModel
-from relaax.learning.networks import Parameters
+from relaax.learning.networks import NetworkParameters
 from relaax.learning.placements import NoLearner
 from relaax.learning.policy import CurrentPolicy, PolicyUse
 from relaax.learning.previous import PreviousStep
@@ -75,7 +75,7 @@ def make_actor(
         noisy = parts.perturbed(unpack, model)
         unpack, model = noisy.unpack, noisy
 
-    def parameters_of(vector: FloatVector) -> Parameters:
+    def parameters_of(vector: FloatVector) -> NetworkParameters:
         return unpack(vector[:size])
 
     policy, policies = CurrentPolicy(parameters_of, source.pull()), None

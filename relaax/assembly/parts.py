@@ -16,7 +16,7 @@ from relaax.learning.filters import Filters
 from relaax.learning.method_config import MethodConfig
 from relaax.learning.model import PolicyModel
 from relaax.learning.networks import POLICY, Network
-from relaax.learning.networks.manifest import Parameters
+from relaax.learning.networks.manifest import NetworkParameters
 from relaax.learning.policy import CurrentPolicy, Seat
 from relaax.learning.rollouts import Columns
 from relaax.learning.steps import schema_of
@@ -30,7 +30,9 @@ from relaax.spaces import Space
 MakeNoise: TypeAlias = Callable[[CurrentPolicy, np.random.Generator], NoiseSource]
 
 #: Makes a policy with noise on its parameters, of the function that unpacks them and of the model.
-Perturbed: TypeAlias = Callable[[Callable[[FloatVector], Parameters], PolicyModel], ParameterNoise]
+Perturbed: TypeAlias = Callable[
+    [Callable[[FloatVector], NetworkParameters], PolicyModel], ParameterNoise
+]
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from relaax.learning.model import BatchGradient, Objective
 from relaax.learning.networks.compiled_tf import CompiledFunction
 from relaax.learning.networks.description import Network
 from relaax.learning.networks.layers_tf import ObservationTensors, unroll
-from relaax.learning.networks.manifest import Parameters
+from relaax.learning.networks.manifest import NetworkParameters
 from relaax.learning.networks.parameters_tf import ParameterTensors
 from relaax.learning.rollouts import Columns, RolloutBatch
 from relaax.observations import mapped
@@ -75,7 +75,7 @@ class RolloutGradients:
         is_dense = not network.has_convolutions and not network.lstm_size
         self._graph = CompiledFunction(self._gradient, jit_compile=is_dense)
 
-    def gradient(self, parameters: Parameters, rollouts: RolloutBatch) -> BatchGradient:
+    def gradient(self, parameters: NetworkParameters, rollouts: RolloutBatch) -> BatchGradient:
         """Return the gradient of the mean loss of K rollouts."""
         size = self._size_for(rollouts.count)
         vector, terms = self._graph(
@@ -88,7 +88,7 @@ class RolloutGradients:
         )
         return BatchGradient(vector.numpy(), {name: float(term) for name, term in terms.items()})
 
-    def prepare(self, parameters: Parameters, most: int) -> None:
+    def prepare(self, parameters: NetworkParameters, most: int) -> None:
         """Trace and compile the gradients of up to ``most`` rollouts.
 
         Batches are padded to the sizes that are ready. Of dense layers there are two: padding

@@ -7,7 +7,7 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from relaax.learning.networks.manifest import Parameters
+from relaax.learning.networks.manifest import NetworkParameters
 from relaax.learning.rollouts.batch import RolloutBatch
 from relaax.observations import Observations
 
@@ -35,7 +35,7 @@ class PolicyModel(Protocol):
 
     def choose(
         self,
-        parameters: Parameters,
+        parameters: NetworkParameters,
         observations: Observations,
         recurrent_state: FloatArray,
         noise: FloatArray,
@@ -70,8 +70,8 @@ class Objective(Protocol):
 class GradientModel(Protocol):
     """Computes gradients."""
 
-    def gradient(self, parameters: Parameters, rollouts: RolloutBatch) -> BatchGradient:
+    def gradient(self, parameters: NetworkParameters, rollouts: RolloutBatch) -> BatchGradient:
         """Return the gradient of the mean loss of the rollouts."""
 
-    def prepare(self, parameters: Parameters, most: int) -> None:
+    def prepare(self, parameters: NetworkParameters, most: int) -> None:
         """Compile beforehand the gradients of up to ``most`` rollouts."""

@@ -9,7 +9,7 @@ from typing import Protocol
 import numpy as np
 
 from relaax.algorithm_base import DEFAULT, FloatVector, Values, Version
-from relaax.learning.networks.manifest import Parameters
+from relaax.learning.networks.manifest import NetworkParameters
 from relaax.replay.step_batch import StepBatch
 from relaax.replay.storage import ENDS, FINAL
 from relaax.steps import UNNAMED_AGENT, AgentName
@@ -56,7 +56,7 @@ class Policy:
     """Parameters at a version."""
 
     version: Version
-    parameters: Parameters
+    parameters: NetworkParameters
     #: The global step when it came.
     global_t: int = 0
     #: What the parameters were made of, where that is kept.
@@ -89,7 +89,10 @@ class CurrentPolicy:
     """
 
     def __init__(
-        self, unpack: Callable[[FloatVector], Parameters], values: Values, name: str = DEFAULT
+        self,
+        unpack: Callable[[FloatVector], NetworkParameters],
+        values: Values,
+        name: str = DEFAULT,
     ) -> None:
         self._name = name
         if values.vector is None:

@@ -29,8 +29,8 @@ PUBLIC = {
     """,
     "relaax.learning.networks": """
         Convolution Dense Encoder Head LSTM Layer LayerNorm Network POLICY ParameterManifest
-        Parameters Reshape TensorSpec TransposedConvolution default_network initial_parameters
-        read_network
+        NetworkParameters Reshape TensorSpec TransposedConvolution default_network
+        initial_parameters read_network
     """,
     "relaax.parameters.optimizers": """
         Adam AdamSettings Optimizer OptimizerSections RMSProp RMSPropSettings SGD

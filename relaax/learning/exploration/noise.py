@@ -8,7 +8,7 @@ import numpy.typing as npt
 
 from relaax.learning.distributions.base import ActionHead
 from relaax.learning.model import Choice, PolicyModel
-from relaax.learning.networks.manifest import Parameters
+from relaax.learning.networks.manifest import NetworkParameters
 from relaax.observations import Observations
 from relaax.parameters.schedules import Clock
 
@@ -36,7 +36,7 @@ class UniformAtFirst:
 
     def choose(
         self,
-        parameters: Parameters,
+        parameters: NetworkParameters,
         observations: Observations,
         recurrent_state: FloatArray,
         noise: FloatArray,

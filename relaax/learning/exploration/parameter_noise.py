@@ -7,7 +7,7 @@ import numpy.typing as npt
 
 from relaax.algorithm_base import FloatVector
 from relaax.learning.model import Choice, PolicyModel
-from relaax.learning.networks.manifest import Parameters
+from relaax.learning.networks.manifest import NetworkParameters
 from relaax.observations import Observations
 
 FloatArray = npt.NDArray[np.float32]
@@ -31,7 +31,7 @@ class ParameterNoise:
 
     def __init__(
         self,
-        unpack: Callable[[FloatVector], Parameters],
+        unpack: Callable[[FloatVector], NetworkParameters],
         model: PolicyModel,
         sigma: float,
         random: np.random.Generator,
@@ -43,10 +43,10 @@ class ParameterNoise:
         self._random = random
         self._target = target
         #: Parameters with noise, and the same without.
-        self._pair: tuple[Parameters, Parameters] | None = None
+        self._pair: tuple[NetworkParameters, NetworkParameters] | None = None
         self._choices = 0
 
-    def unpack(self, vector: FloatVector) -> Parameters:
+    def unpack(self, vector: FloatVector) -> NetworkParameters:
         """Return the parameters ``vector`` [size] with noise."""
         noise = self._random.standard_normal(len(vector), np.float32)
         noisy = self._unpack(vector + np.float32(self.sigma) * noise)
@@ -59,7 +59,7 @@ class ParameterNoise:
 
     def choose(
         self,
-        parameters: Parameters,
+        parameters: NetworkParameters,
         observations: Observations,
         recurrent_state: FloatArray,
         noise: FloatArray,
@@ -73,7 +73,7 @@ class ParameterNoise:
     def _adapt(
         self,
         target: float,
-        parameters: Parameters,
+        parameters: NetworkParameters,
         observations: Observations,
         recurrent_state: FloatArray,
         noise: FloatArray,

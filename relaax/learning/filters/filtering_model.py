@@ -8,7 +8,7 @@ import numpy.typing as npt
 
 from relaax.learning.filters.z_filter import ZFilter
 from relaax.learning.model import Choice, PolicyModel
-from relaax.learning.networks.manifest import Parameters
+from relaax.learning.networks.manifest import NetworkParameters
 from relaax.observations import UNNAMED, Observations
 
 Array = npt.NDArray[Any]
@@ -32,7 +32,7 @@ class FilteringModel:
 
     def choose(
         self,
-        parameters: Parameters,
+        parameters: NetworkParameters,
         observations: Observations,
         recurrent_state: FloatArray,
         noise: FloatArray,

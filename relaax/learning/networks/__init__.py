@@ -25,11 +25,25 @@ from relaax.learning.networks.layers import (
     Reshape,
     TransposedConvolution,
 )
-from relaax.learning.networks.manifest import ParameterManifest, Parameters, TensorSpec
+from relaax.learning.networks.manifest import NetworkParameters, ParameterManifest, TensorSpec
 from relaax.learning.networks.reading import read_network
 
 __all__ = [
-    "LSTM", "POLICY", "Convolution", "Dense", "Encoder", "Head", "Layer", "LayerNorm", "Network",
-    "ParameterManifest", "Parameters", "Reshape", "TensorSpec", "TransposedConvolution",
-    "default_network", "initial_parameters", "read_network"
+    "LSTM",
+    "POLICY",
+    "Convolution",
+    "Dense",
+    "Encoder",
+    "Head",
+    "Layer",
+    "LayerNorm",
+    "Network",
+    "NetworkParameters",
+    "ParameterManifest",
+    "Reshape",
+    "TensorSpec",
+    "TransposedConvolution",
+    "default_network",
+    "initial_parameters",
+    "read_network"
 ]  # fmt: skip

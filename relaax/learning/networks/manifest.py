@@ -14,7 +14,7 @@ from relaax.errors import ConfigurationError
 FloatArray = npt.NDArray[np.float32]
 
 
-class Parameters:
+class NetworkParameters:
     """One flat vector, as numpy and as TensorFlow's graphs want it.
 
     ``arrays`` are views into the vector, by name. ``make_tensors`` is called when the tensors are

@@ -15,7 +15,7 @@ from relaax.learning.distributions.base import ActionHead, Distribution, Maskabl
 from relaax.learning.model import Choice
 from relaax.learning.networks.description import POLICY, Head, NamedLayers, Network
 from relaax.learning.networks.layers import Dense, LayerNorm, Reshape
-from relaax.learning.networks.manifest import Parameters
+from relaax.learning.networks.manifest import NetworkParameters
 from relaax.learning.rollouts.columns import LOG_PROBABILITY, NOISE
 from relaax.observations import UNNAMED, Observations, Shape
 
@@ -69,7 +69,7 @@ class NumpyPolicy:
 
     def choose(
         self,
-        parameters: Parameters,
+        parameters: NetworkParameters,
         observations: Observations,
         recurrent_state: FloatArray,
         noise: FloatArray,

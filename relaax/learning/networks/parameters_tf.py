@@ -10,7 +10,7 @@ from relaax.learning.networks import layers_tf
 from relaax.learning.networks.compiled_tf import tensor_of
 from relaax.learning.networks.description import Network
 from relaax.learning.networks.layers_tf import ObservationTensors, Tensors
-from relaax.learning.networks.manifest import ParameterManifest, Parameters
+from relaax.learning.networks.manifest import NetworkParameters, ParameterManifest
 
 
 def outputs_of(
@@ -54,14 +54,14 @@ class ParameterTensors:
         self._manifest = network.manifest
         self._splits_in_graph = not network.has_convolutions
 
-    def unpack(self, vector: FloatVector) -> Parameters:
+    def unpack(self, vector: FloatVector) -> NetworkParameters:
         """Return the parameters in a flat vector [size]; do it once for each new version.
 
         The vector must not be changed after that.
         """
         views = self._manifest.unpack(vector)
         parts = [vector] if self._splits_in_graph else list(views.values())
-        return Parameters(views, lambda: tuple(self._to_tensor(part) for part in parts))
+        return NetworkParameters(views, lambda: tuple(self._to_tensor(part) for part in parts))
 
     def by_name(self, parts: Sequence[tf.Tensor]) -> Tensors:
         """Return the tensors of ``Parameters.tensors`` by name, inside a graph."""

@@ -18,7 +18,7 @@ from relaax.learning.model import Choice, PolicyModel
 from relaax.learning.networks import layers_tf
 from relaax.learning.networks.compiled_tf import CompiledFunction
 from relaax.learning.networks.description import POLICY, Network
-from relaax.learning.networks.manifest import Parameters
+from relaax.learning.networks.manifest import NetworkParameters
 from relaax.learning.networks.numpy_policy import NumpyPolicy
 from relaax.learning.networks.parameters_tf import ParameterTensors
 from relaax.learning.rollouts.columns import DISTRIBUTION, LOG_PROBABILITY, NOISE
@@ -58,7 +58,7 @@ class GraphPolicy:
 
     def choose(
         self,
-        parameters: Parameters,
+        parameters: NetworkParameters,
         observations: Observations,
         recurrent_state: FloatArray,
         noise: FloatArray,

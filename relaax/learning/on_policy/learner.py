@@ -10,7 +10,7 @@ import numpy as np
 
 from relaax.algorithm_base import Gradient, Input, Learner, Step, Values
 from relaax.learning.model import BatchGradient, GradientModel
-from relaax.learning.networks.manifest import Parameters
+from relaax.learning.networks.manifest import NetworkParameters
 from relaax.learning.policy import CurrentPolicy
 from relaax.learning.rollouts import ROLLOUTS, RolloutBatch
 from relaax.learning.steps import rollouts_in
@@ -29,7 +29,7 @@ class Method(ABC, Generic[BatchT]):
     """The part of learning from rollouts that an algorithm has for itself."""
 
     @abstractmethod
-    def begin(self, parameters: Parameters, rollouts: RolloutBatch) -> BatchT:
+    def begin(self, parameters: NetworkParameters, rollouts: RolloutBatch) -> BatchT:
         """Return the batch that passes are made over: advantages, for instance, are computed."""
 
     @abstractmethod
@@ -37,22 +37,22 @@ class Method(ABC, Generic[BatchT]):
         """Return the parts of a pass; each is an update of its own."""
 
     @abstractmethod
-    def gradient(self, parameters: Parameters, minibatch: BatchT) -> BatchGradient:
+    def gradient(self, parameters: NetworkParameters, minibatch: BatchT) -> BatchGradient:
         """Return the gradient of a minibatch, and means over its steps."""
 
     def is_enough(self, terms: Mapping[str, float]) -> bool:
         """Return whether a minibatch with these ``terms`` is the last one, without its update."""
         return False
 
-    def end_pass(self, parameters: Parameters, batch: BatchT) -> bool:
+    def end_pass(self, parameters: NetworkParameters, batch: BatchT) -> bool:
         """Return whether a pass was the last one."""
         return False
 
-    def finish(self, parameters: Parameters, batch: BatchT) -> Mapping[str, float]:
+    def finish(self, parameters: NetworkParameters, batch: BatchT) -> Mapping[str, float]:
         """Adapt to what all passes have led to; return numbers to be shown."""
         return {}
 
-    def prepare(self, parameters: Parameters, most: int) -> None:
+    def prepare(self, parameters: NetworkParameters, most: int) -> None:
         """Do beforehand the work that updates of up to ``most`` rollouts would have to wait for."""
 
     def state(self) -> Mapping[str, Any]:
@@ -77,7 +77,7 @@ class WholeRollouts(Method[RolloutBatch]):
         self._minibatches = minibatches
         self._most_at_once = most_at_once
 
-    def begin(self, parameters: Parameters, rollouts: RolloutBatch) -> RolloutBatch:
+    def begin(self, parameters: NetworkParameters, rollouts: RolloutBatch) -> RolloutBatch:
         """Return the rollouts."""
         return rollouts
 
@@ -88,13 +88,13 @@ class WholeRollouts(Method[RolloutBatch]):
             return [batch]
         return batch.chosen(random.permutation(batch.count)).pieces(size)
 
-    def gradient(self, parameters: Parameters, minibatch: RolloutBatch) -> BatchGradient:
+    def gradient(self, parameters: NetworkParameters, minibatch: RolloutBatch) -> BatchGradient:
         """See Method."""
         gradient, steps = self._gradients.gradient(parameters, minibatch), max(minibatch.steps, 1)
         terms = {name: term / steps for name, term in gradient.terms.items()}
         return BatchGradient(gradient.vector, terms)
 
-    def prepare(self, parameters: Parameters, most: int) -> None:
+    def prepare(self, parameters: NetworkParameters, most: int) -> None:
         """See Method."""
         self._gradients.prepare(parameters, self._part_size(most))
 
@@ -157,7 +157,7 @@ class OnPolicyLearner(Learner, Generic[BatchT]):
         self.method.restore(state)
 
     @property
-    def _parameters(self) -> Parameters:
+    def _parameters(self) -> NetworkParameters:
         return self.policy.current.parameters
 
     def _pass(self, rollouts: RolloutBatch, batch: BatchT) -> Generator[Step, None, bool]:

@@ -14,7 +14,7 @@ from relaax.learning.model import BatchGradient
 from relaax.learning.networks import POLICY, Network
 from relaax.learning.networks.compiled_tf import CompiledFunction
 from relaax.learning.networks.layers_tf import ObservationTensors, unroll
-from relaax.learning.networks.manifest import Parameters
+from relaax.learning.networks.manifest import NetworkParameters
 from relaax.learning.networks.parameters_tf import ParameterTensors
 from relaax.learning.on_policy.learner import Method
 from relaax.learning.on_policy.networks import VALUE
@@ -101,7 +101,7 @@ class SurrogatePasses(Method[Experience]):
         self._gradient_graph = CompiledFunction(self._gradient, jit_compile=is_dense)
         self._divergence_graph = CompiledFunction(self._divergence, jit_compile=False)
 
-    def begin(self, parameters: Parameters, rollouts: RolloutBatch) -> Experience:
+    def begin(self, parameters: NetworkParameters, rollouts: RolloutBatch) -> Experience:
         """Return the steps of rollouts, with targets and advantages by ``parameters``."""
         values, policy = self.evaluated(parameters, rollouts)
         targets, advantages = self._surrogate.targets(rollouts, values)
@@ -125,7 +125,7 @@ class SurrogatePasses(Method[Experience]):
         self._kl = None
         return batch.minibatches(self.sequences, random)
 
-    def gradient(self, parameters: Parameters, minibatch: Experience) -> BatchGradient:
+    def gradient(self, parameters: NetworkParameters, minibatch: Experience) -> BatchGradient:
         """Return the gradient of the loss of a minibatch, and means over its steps."""
         vector, terms = self._gradient_graph(
             parameters.tensors, self._knobs.vector(), *minibatch.columns()
@@ -136,14 +136,14 @@ class SurrogatePasses(Method[Experience]):
         """See Method."""
         return self._kl_stop is not None and terms["kl"] > self._kl_stop
 
-    def end_pass(self, parameters: Parameters, batch: Experience) -> bool:
+    def end_pass(self, parameters: NetworkParameters, batch: Experience) -> bool:
         """See Method."""
         if self._kl_stop is None:
             return False
         self._kl = self.divergence(parameters, batch)
         return self._kl > self._kl_stop
 
-    def finish(self, parameters: Parameters, batch: Experience) -> Mapping[str, float]:
+    def finish(self, parameters: NetworkParameters, batch: Experience) -> Mapping[str, float]:
         """Adapt; return how far all updates together have moved the policy, among others.
 
         The terms of a minibatch are those before its own update.
@@ -160,7 +160,7 @@ class SurrogatePasses(Method[Experience]):
         """See Method."""
         self._knobs.restore(state)
 
-    def divergence(self, parameters: Parameters, batch: Experience) -> float:
+    def divergence(self, parameters: NetworkParameters, batch: Experience) -> float:
         """Return the KL divergence of ``parameters`` from the policy before the first pass.
 
         The mean over all steps of the batch.
@@ -172,7 +172,7 @@ class SurrogatePasses(Method[Experience]):
         return total / max(float(batch.valid.sum()), 1.0)
 
     def evaluated(
-        self, parameters: Parameters, rollouts: RolloutBatch
+        self, parameters: NetworkParameters, rollouts: RolloutBatch
     ) -> tuple[FloatArray, FloatArray]:
         """Return values [T + 1, K] and what the policy's head puts out, [T + 1, K, N]."""
         rows, count = rollouts.starts.shape
@@ -192,7 +192,12 @@ class SurrogatePasses(Method[Experience]):
         return values.reshape(rows, count), policy.reshape(rows, count, -1)
 
     def _evaluated_piece(
-        self, parameters: Parameters, observations: Any, starts: Array, state: Array, begin: int
+        self,
+        parameters: NetworkParameters,
+        observations: Any,
+        starts: Array,
+        state: Array,
+        begin: int,
     ) -> tuple[FloatArray, FloatArray]:
         size = self.sequences
         some = slice(begin, begin + size)

@@ -11,7 +11,7 @@ from relaax.algorithm_base import Values, Version
 from relaax.errors import InvalidState
 from relaax.learning.action_mask import ActionMask
 from relaax.learning.distributions import Categorical
-from relaax.learning.networks import Head, Parameters, default_network, initial_parameters
+from relaax.learning.networks import Head, NetworkParameters, default_network, initial_parameters
 from relaax.learning.networks.numpy_policy import NumpyPolicy
 from relaax.learning.policy import CurrentPolicy
 from relaax.learning.rollouts import Columns, RolloutBatch, RolloutStore
@@ -217,7 +217,8 @@ def named_actor(kept, most_at_once=128):
     return Actor(
         preprocessor=Preprocessor({"x": (2,), "y": (3,)}, 1, ActionMask("legal", 2)),
         policy=CurrentPolicy(
-            lambda flat: Parameters(network.manifest.unpack(flat)), Values(Version(0), 0, vector)
+            lambda flat: NetworkParameters(network.manifest.unpack(flat)),
+            Values(Version(0), 0, vector),
         ),
         model=NumpyPolicy(network, distribution, action_mask="legal"),
         distribution=distribution,

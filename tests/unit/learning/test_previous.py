@@ -10,7 +10,7 @@ from relaax.acting.executed_actions import ExecutedActions
 from relaax.acting.preprocessor import Preprocessor
 from relaax.algorithm_base import Evaluation, Values, Version
 from relaax.learning.distributions import Bernoulli, Categorical, DiagonalGaussian, MultiDiscrete
-from relaax.learning.networks import Head, Parameters, initial_parameters, read_network
+from relaax.learning.networks import Head, NetworkParameters, initial_parameters, read_network
 from relaax.learning.networks.numpy_policy import NumpyPolicy
 from relaax.learning.policy import CurrentPolicy
 from relaax.learning.previous import PreviousStep, previous_input, previous_size
@@ -74,7 +74,7 @@ class Acting(Driven):
 
 
 def unpack(vector):
-    return Parameters(NETWORK.manifest.unpack(vector))
+    return NetworkParameters(NETWORK.manifest.unpack(vector))
 
 
 def row(action, reward):

@@ -6,7 +6,7 @@ import tensorflow as tf
 
 from relaax.learning.arrays import ALIGNMENT_BYTES, aligned_empty, padded_batch
 from relaax.learning.networks.compiled_tf import CompiledFunction, tensor_of
-from relaax.learning.networks.manifest import Parameters
+from relaax.learning.networks.manifest import NetworkParameters
 from relaax.replay.array_bytes import address_of
 
 
@@ -68,7 +68,7 @@ def test_tensors_of_parameters_are_made_once_and_when_they_are_used():
         made.append(tf.zeros(3))
         return tuple(made)
 
-    parameters = Parameters({"bias": np.zeros(3, np.float32)}, make)
+    parameters = NetworkParameters({"bias": np.zeros(3, np.float32)}, make)
     assert parameters.arrays["bias"].tolist() == [0, 0, 0]
     assert not made
     assert parameters.tensors is parameters.tensors

@@ -6,7 +6,7 @@ import pytest
 from relaax.learning.distributions import Deterministic
 from relaax.learning.exploration.parameter_noise import ParameterNoise
 from relaax.learning.networks import POLICY, Dense, Head, Network, initial_parameters
-from relaax.learning.networks.manifest import Parameters
+from relaax.learning.networks.manifest import NetworkParameters
 from relaax.learning.networks.numpy_policy import NumpyPolicy
 
 ACTIONS = Deterministic((2,))
@@ -18,7 +18,7 @@ QUIET, NO_STATE = np.zeros((16, 2), np.float32), np.zeros((2, 16, 0), np.float32
 
 def noise_of(sigma, target=None):
     return ParameterNoise(
-        lambda vector: Parameters(NETWORK.manifest.unpack(vector)),
+        lambda vector: NetworkParameters(NETWORK.manifest.unpack(vector)),
         NumpyPolicy(NETWORK, ACTIONS, extras=()),
         sigma,
         np.random.default_rng(5),

@@ -6,7 +6,7 @@ import pytest
 from relaax.learning.distributions import Deterministic, SquashedGaussian
 from relaax.learning.exploration.noise import UniformAtFirst
 from relaax.learning.networks import POLICY, Dense, Head, Network, initial_parameters
-from relaax.learning.networks.manifest import Parameters
+from relaax.learning.networks.manifest import NetworkParameters
 from relaax.learning.networks.numpy_policy import NumpyPolicy
 
 COUNT = 20_000
@@ -18,7 +18,7 @@ def test_actions_are_drawn_evenly_at_first_and_by_the_policy_after_that(kind):
     actions = kind((2, 1))
     network = Network.of((3,), [Dense(4)], (Head(POLICY, actions.outputs),))
     vector = initial_parameters(network.manifest, "uniform", 3)
-    parameters = Parameters(network.manifest.unpack(vector))
+    parameters = NetworkParameters(network.manifest.unpack(vector))
     policy, step = NumpyPolicy(network, actions, extras=()), 0
     model = UniformAtFirst(policy, 100, lambda: step, np.random.default_rng(3))
     given = parameters, STATES, NO_STATE, actions.noise(np.random.default_rng(5), COUNT)
