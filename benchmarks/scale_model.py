@@ -11,8 +11,8 @@ Each role's use of processors is a sum of what it does, times what that costs:
   the machine, whose worker takes caches and cores from it;
 - ``shards``: slices of updates, and their bytes.
 
-An update costs those who have no part in it, too: it takes their caches. With several shards an
-update is staged by all before any applies it: that costs something an update, and a slice.
+An update costs the roles without a part in it, too: it takes their caches. A worker has a call more
+for each further shard.
 
 Costs are seconds of one core, not negative, by least squares of relative errors (each row counts as
 much, whatever its size). How many messages an evaluation has, and how many steps an update, grows
@@ -79,12 +79,10 @@ _WORK: Mapping[str, Mapping[str, Callable[[Size, Rates], float]]] = {
         "batch beside another server": lambda size, rates: rates["batches"] * (size.servers - 1),
         "update": lambda size, rates: rates["updates"],
         "byte": lambda size, rates: rates["updates"] * bytes_of(size),
-        "staged update": lambda size, rates: rates["updates"] * (size.shards > 1),
         "further slice": lambda size, rates: rates["updates"] * (size.shards - 1),
     },
     "shards": {
         "slice": lambda size, rates: rates["updates"] * size.shards,
-        "staged slice": lambda size, rates: rates["updates"] * size.shards * (size.shards > 1),
         "byte": lambda size, rates: rates["updates"] * bytes_of(size),
     },
 }

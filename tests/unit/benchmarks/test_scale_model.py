@@ -14,9 +14,9 @@ COSTS = {
     "rlx": {
         "connection": 50e-6, "message": 30e-6, "step": 2e-6, "multiplication": 50e-12,
         "batch": 400e-6, "batch beside another server": 100e-6, "update": 900e-6,
-        "byte": 0.2e-9, "staged update": 700e-6, "further slice": 200e-6,
+        "byte": 0.2e-9, "further slice": 200e-6,
     },
-    "shards": {"slice": 300e-6, "staged slice": 200e-6, "byte": 0.5e-9},
+    "shards": {"slice": 300e-6, "byte": 0.5e-9},
 }  # fmt: skip
 CORES = 2.0
 
@@ -34,14 +34,13 @@ def made_up(size, steps=None):
         per_update = 20 * size.environments**0.6 * of_a_worker**0.1 * size.shards**0.2
         updates = steps / per_update if size.learns else 0.0
         moved = 2 * 4 * size.parameters * updates
-        is_staged = size.shards > 1
         amounts = {
             "connection": size.connections,
             "message": messages, "step": steps, "batch": batches, "update": updates, "byte": moved,
             "multiplication": steps * size.parameters * (4 if size.learns else 1),
-            "staged update": updates * is_staged, "further slice": updates * (size.shards - 1),
+            "further slice": updates * (size.shards - 1),
             "batch beside another server": batches * (size.servers - 1),
-            "slice": updates * size.shards, "staged slice": updates * size.shards * is_staged,
+            "slice": updates * size.shards,
         }  # fmt: skip
         cores = {
             role: 1e-12 + sum(cost * amounts[work] for work, cost in works.items())
