@@ -36,7 +36,7 @@ class ParameterLink(ABC):
     object that ``ParameterServerBase.bridge()`` returns. There, many threads call it at once.
 
     It plays the roles ``Parameters`` and ``StepCounter``. An agent may use the seed's names for
-    these, at the end of the class; they are not to be overridden.
+    these, at the end of the class.
     """
 
     @abstractmethod

@@ -25,7 +25,7 @@ from relaax.algorithm_base import (
 from relaax.errors import NotContinued
 from relaax.parameters.parameter_store import Snapshot, frozen_copy
 from relaax.parameters.published.lineage import require_continued
-from relaax.parameters.published.policies import Policies
+from relaax.parameters.published.policies import Policies, require_replacement
 
 _log = logging.getLogger(__name__)
 
@@ -155,13 +155,7 @@ class PublishedParameters:
         shown = lineage or Lineage(holds=iteration)
         if len(shown.training.encode()) > _NAME_BYTES:
             raise ValueError(f"the name of a training has at most {_NAME_BYTES} bytes")
-        if vector.shape != self._vector.shape:
-            raise ValueError(
-                f"the parameters have shape {vector.shape}, not {self._vector.shape}: do the "
-                "learner and the parameter server read one configuration?"
-            )
-        if not np.isfinite(vector).all():
-            raise ValueError("the parameters are not finite")
+        require_replacement(vector, self._vector)
         replacement = frozen_copy(vector)
         info = PublishedInfo(self._clock(), iteration, message, hash_of(replacement))
         with self._lock:

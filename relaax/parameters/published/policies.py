@@ -55,7 +55,7 @@ class Policies:
         size or with numbers that are not finite.
         """
         _require_name(name)
-        _require_vector(name, vector, self._initial.vector)
+        require_replacement(vector, self._initial.vector, f" of policy {name!r}")
         with self._lock:
             if name not in self._by_name and len(self._by_name) >= MOST_POLICIES:
                 raise ValueError(f"policy {name!r}: a training has {MOST_POLICIES} at most")
@@ -83,7 +83,7 @@ class Policies:
             if key.startswith(POLICIES) and key.endswith(_VECTOR):
                 name = key.removeprefix(POLICIES).removesuffix(_VECTOR)
                 try:
-                    _require_vector(name, vector, self._initial.vector)
+                    require_replacement(vector, self._initial.vector, f" of policy {name!r}")
                 except ValueError as error:
                     raise CheckpointMismatch(str(error)) from error
                 version, iteration = tensors[f"{POLICIES}{name}{_COUNTS}"].tolist()
@@ -99,11 +99,15 @@ def _require_name(name: str) -> None:
         )
 
 
-def _require_vector(name: str, vector: FloatVector, initial: FloatVector) -> None:
-    if vector.shape != initial.shape:
+def require_replacement(vector: FloatVector, before: FloatVector, whose: str = "") -> None:
+    """Raise ValueError unless ``vector`` may replace the values ``before``: their size, and finite.
+
+    ``whose`` names the policy in the message.
+    """
+    if vector.shape != before.shape:
         raise ValueError(
-            f"the parameters of policy {name!r} have shape {vector.shape}, not {initial.shape}: do "
-            "the learner and the parameter server read one configuration?"
+            f"the parameters{whose} have shape {vector.shape}, not {before.shape}: do the learner "
+            "and the parameter server read one configuration?"
         )
     if not np.isfinite(vector).all():
-        raise ValueError(f"the parameters of policy {name!r} are not finite")
+        raise ValueError(f"the parameters{whose} are not finite")
