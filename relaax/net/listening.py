@@ -56,6 +56,15 @@ def listen_as_told(address: Address, option: str) -> socket.socket:
 
 
 @contextlib.contextmanager
+def naming_bind() -> Iterator[None]:
+    """Raise ConfigurationError, which names --bind, for the OSError of an address that is taken."""
+    try:
+        yield
+    except OSError as error:
+        raise ConfigurationError(f"--bind: {error}") from error
+
+
+@contextlib.contextmanager
 def _naming(option: str) -> Iterator[None]:
     """Name the option in an error of its address."""
     try:

@@ -17,7 +17,7 @@ from relaax.configuration import (
 from relaax.configuration.access import begin_server
 from relaax.configuration.algorithm_loader import load_algorithm
 from relaax.errors import ConfigurationError
-from relaax.net.listening import require_allowed
+from relaax.net.listening import naming_bind, require_allowed
 from relaax.parameters import Bridge, BridgeControl
 from relaax.parameters.process.replica import (
     PRIMARY_WAIT_S,
@@ -89,10 +89,8 @@ def _replicate(
         service = follow_when_there(bridge, stop, options.give_up)
         if service is None:
             return 0
-        try:
+        with naming_bind():
             port = BridgeControl().start_parameter_server(str(options.bind), service)
-        except OSError as error:
-            raise ConfigurationError(f"--bind: {error}") from error
         resources.callback(port.stop, 1.0)
         print(f"a replica of {primary} at {options.bind}", flush=True)
         operators.ready_if(lambda: _outdated(service))

@@ -24,6 +24,7 @@ from relaax.configuration import ParameterServerConfiguration, ParameterServerOp
 from relaax.configuration.algorithm_loader import Algorithm, load_algorithm, make_config
 from relaax.errors import Abandoned, BridgeError, CheckpointError, ConfigurationError
 from relaax.net.channels import open_channel
+from relaax.net.listening import naming_bind
 from relaax.net.refusals import refuse, unary
 from relaax.parameters import Bridge, BridgeControl, shards_pb2
 from relaax.parameters.control import GrpcParameterServer
@@ -317,12 +318,10 @@ def serve_slice(
             return 0
         begin(server, part, saver, beginning)
         servicer = OtherServicer(server, saver)
-        try:
+        with naming_bind():
             port = GrpcParameterServer(
                 str(options.place), server.bridge(), [servicer.handlers()], part=part
             )
-        except OSError as error:
-            raise ConfigurationError(f"--bind: {error}") from error
         resources.callback(port.stop, 1.0)
         print(f"shard {shard} at {options.place}; the first is at {first.url}", flush=True)
         watch = FirstWatch(first.bridge)

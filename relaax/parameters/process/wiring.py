@@ -17,6 +17,7 @@ from relaax.checkpoints.checkpoint_sets import FirstSaver
 from relaax.configuration import ParameterServerConfiguration, ParameterServerOptions
 from relaax.configuration.algorithm_loader import Algorithm, load_algorithm, make_config
 from relaax.errors import ConfigurationError
+from relaax.net.listening import naming_bind
 from relaax.parameters import BridgeControl
 from relaax.parameters.control import GrpcParameterServer
 from relaax.parameters.process.progress import TrainingProgress
@@ -263,10 +264,8 @@ def _first_port(
 
 
 def _listening(open_port: _OpenPort, address: str) -> RunningParameterServer:
-    try:
+    with naming_bind():
         return open_port(address)
-    except OSError as error:
-        raise ConfigurationError(f"--bind: {error}") from error
 
 
 class _GlobalStep:

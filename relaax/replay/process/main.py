@@ -24,7 +24,7 @@ from relaax.configuration import (
 from relaax.configuration.access import begin_server
 from relaax.configuration.algorithm_loader import Algorithm, load_algorithm, make_config
 from relaax.errors import ConfigurationError
-from relaax.net.listening import require_allowed
+from relaax.net.listening import naming_bind, require_allowed
 from relaax.parameters.training_watch import TrainingWatch
 from relaax.processes.directory_lock import owned
 from relaax.processes.periodic_tasks import Task, TasksThread, run_tasks
@@ -131,10 +131,8 @@ def _contents(
 
 
 def _port(options: ReplayServerOptions, replay: Replay) -> ReplayPort:
-    try:
+    with naming_bind():
         return ReplayPort(options.bind, replay)
-    except OSError as error:
-        raise ConfigurationError(f"--bind: {error}") from error
 
 
 def _new_actions(replay: Replay) -> Callable[[], int]:

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from relaax.address import Address
-from relaax.errors import ConfigurationError
+from relaax.net.listening import naming_bind
 from relaax.processes.periodic_tasks import Task, TasksThread
 from relaax.replay.client.mixed_sampler import MixedSampler
 from relaax.replay.client.sampler import ShardedSampler
@@ -77,10 +77,8 @@ class OwnReplay(Experience):
         self._contents = contents
         self._counted_before = replay.actions
         self._metrics = ReplayMetrics(replay.stats, metrics)
-        try:
+        with naming_bind():
             self._port = ReplayPort(bind, replay)
-        except OSError as error:
-            raise ConfigurationError(f"--bind: {error}") from error
         self._tasks = TasksThread(tasks, "replay tasks")
 
     def steps_to_count(self) -> int:
