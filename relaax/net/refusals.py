@@ -3,15 +3,13 @@
 import logging
 import re
 from collections.abc import Callable
-from typing import Any, NoReturn, TypeVar
+from typing import Any, NoReturn, Protocol, TypeVar
 from urllib.parse import unquote
 
 import grpc
 from google.protobuf.descriptor import MethodDescriptor, ServiceDescriptor
 from google.protobuf.message import DecodeError
 from google.protobuf.message_factory import GetMessageClass
-
-from relaax.net.payloads import PayloadCodec
 
 _log = logging.getLogger(__name__)
 
@@ -58,8 +56,20 @@ def unary(
     return grpc.unary_unary_rpc_method_handler(answer, response_serializer=encode)
 
 
+class Codec(Protocol):
+    """Reads and writes the messages of one type."""
+
+    message_type: type[Any]
+
+    def encode(self, message: Any) -> bytes:
+        """Return the bytes of a message."""
+
+    def decode(self, data: bytes) -> Any:
+        """Return the message; ValueError or DecodeError for bytes without one."""
+
+
 def handlers_of(
-    service: ServiceDescriptor, servicer: object, *codecs: PayloadCodec[Any]
+    service: ServiceDescriptor, servicer: object, *codecs: Codec
 ) -> grpc.GenericRpcHandler:
     """Return the handlers of a service: method ``GetInfo`` is ``get_info`` of ``servicer``.
 

@@ -33,13 +33,13 @@ from relaax.algorithm_base import (
     Wanted,
 )
 from relaax.errors import NotContinued, ParameterServerAway
-from relaax.net.refusals import address_of, unary
-from relaax.parameters import bridge_pb2, bridge_pb2_grpc
+from relaax.net.refusals import address_of, handlers_of
+from relaax.parameters import bridge_pb2
 from relaax.parameters.gate import Gate
 from relaax.parameters.places import Places
 from relaax.parameters.sender_totals import CountedSteps, SenderTotals, require_possible
 from relaax.parameters.traffic import Traffic
-from relaax.parameters.vectors import PUBLICATIONS, SERVICE_NAME, UPDATES, VALUES, WithVector
+from relaax.parameters.vectors import PUBLICATIONS, SERVICE, UPDATES, VALUES, WithVector
 from relaax.telemetry.kept_counts import KeptCounts
 from relaax.telemetry.throttled_log import FailureLog, in_words
 
@@ -125,7 +125,7 @@ class Service(StepCounter, Parameters, Protocol):
         """Return where the workers' scalars go."""
 
 
-class ParameterServerServicer(bridge_pb2_grpc.ParameterServerServicer):  # type: ignore[misc]
+class ParameterServerServicer:
     """Turns gRPC messages into calls of an algorithm's service, and back.
 
     It knows what survives a restart and what does not: a version of another incarnation is no
@@ -163,13 +163,13 @@ class ParameterServerServicer(bridge_pb2_grpc.ParameterServerServicer):  # type:
         self._failures = FailureLog(_log)
         self._traffic = Traffic(service.metrics)
 
-    def IncrementGlobalT(  # noqa: N802
+    def increment_global_t(
         self, request: bridge_pb2.Steps, context: grpc.ServicerContext
     ) -> bridge_pb2.GlobalStep:
         """Count environment steps."""
         return self._answer(context, lambda: bridge_pb2.GlobalStep(global_t=self._count(request)))
 
-    def Push(  # noqa: N802
+    def push(
         self, request: WithVector[bridge_pb2.Update], context: grpc.ServicerContext
     ) -> WithVector[bridge_pb2.Values]:
         """Apply a gradient, count its steps, and return newer values if they are wanted.
@@ -178,37 +178,37 @@ class ParameterServerServicer(bridge_pb2_grpc.ParameterServerServicer):  # type:
         """
         return self._answer(context, lambda: self._push(request))
 
-    def Pull(  # noqa: N802
+    def pull(
         self, request: bridge_pb2.Known, context: grpc.ServicerContext
     ) -> WithVector[bridge_pb2.Values]:
         """Return the values, or "not modified"."""
         return self._answer(context, lambda: self._pull(request))
 
-    def Fetch(  # noqa: N802
+    def fetch(
         self, request: bridge_pb2.Query, context: grpc.ServicerContext
     ) -> WithVector[bridge_pb2.Publication]:
         """Return what was published last, as far as it is asked for."""
         return self._answer(context, lambda: self._fetch(request))
 
-    def GetEvaluations(  # noqa: N802
+    def get_evaluations(
         self, request: bridge_pb2.EvaluationQuery, context: grpc.ServicerContext
     ) -> bridge_pb2.Evaluations:
         """Return the scores of evaluations that the caller does not have."""
         return self._answer(context, lambda: self._evaluations(request))
 
-    def StoreScalarMetric(  # noqa: N802
+    def store_scalar_metric(
         self, request: bridge_pb2.ScalarMetrics, context: grpc.ServicerContext
     ) -> bridge_pb2.Nothing:
         """Hand scalars to the metrics of the parameter server."""
         return self._answer(context, lambda: self._store(request))
 
-    def GetStatus(  # noqa: N802
+    def get_status(
         self, request: bridge_pb2.Nothing, context: grpc.ServicerContext
     ) -> bridge_pb2.Status:
         """Say whether the training goes on."""
         return self._answer(context, lambda: self._status(context.peer()))
 
-    def GetPlaces(  # noqa: N802
+    def get_places(
         self, request: bridge_pb2.Environments, context: grpc.ServicerContext
     ) -> bridge_pb2.Places:
         """Say which place each environment of the caller has."""
@@ -363,25 +363,8 @@ def published_message(info: PublishedInfo) -> bridge_pb2.Published:
 
 
 def method_handlers(servicer: ParameterServerServicer) -> grpc.GenericRpcHandler:
-    """Return what a gRPC server answers calls with.
-
-    As the generated ``add_ParameterServerServicer_to_server`` does, but for the vectors.
-    """
-    small = (
-        ("IncrementGlobalT", bridge_pb2.Steps, bridge_pb2.GlobalStep),
-        ("GetEvaluations", bridge_pb2.EvaluationQuery, bridge_pb2.Evaluations),
-        ("StoreScalarMetric", bridge_pb2.ScalarMetrics, bridge_pb2.Nothing),
-        ("GetStatus", bridge_pb2.Nothing, bridge_pb2.Status),
-        ("GetPlaces", bridge_pb2.Environments, bridge_pb2.Places),
-    )
-    handlers = {
-        name: unary(getattr(servicer, name), request.FromString, reply.SerializeToString)
-        for name, request, reply in small
-    }
-    handlers["Pull"] = unary(servicer.Pull, bridge_pb2.Known.FromString, VALUES.encode)
-    handlers["Push"] = unary(servicer.Push, UPDATES.decode, VALUES.encode)
-    handlers["Fetch"] = unary(servicer.Fetch, bridge_pb2.Query.FromString, PUBLICATIONS.encode)
-    return grpc.method_handlers_generic_handler(SERVICE_NAME, handlers)
+    """Return the handlers of a gRPC server's calls."""
+    return handlers_of(SERVICE, servicer, UPDATES, VALUES, PUBLICATIONS)
 
 
 def _step_of(service: StepCounter) -> int | None:

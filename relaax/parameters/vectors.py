@@ -12,7 +12,8 @@ from relaax.parameters import bridge_pb2
 
 Fields = TypeVar("Fields", bound=Message)
 
-SERVICE_NAME = bridge_pb2.DESCRIPTOR.services_by_name["ParameterServer"].full_name
+SERVICE = bridge_pb2.DESCRIPTOR.services_by_name["ParameterServer"]
+SERVICE_NAME = SERVICE.full_name
 
 
 @dataclass(frozen=True)
@@ -28,6 +29,7 @@ class VectorCodec(Generic[Fields]):
     """Encodes and decodes a type of message whose field ``vector`` is little-endian float32."""
 
     def __init__(self, message_type: type[Fields]) -> None:
+        self.message_type = message_type
         self._codec = PayloadCodec(message_type, "vector")
 
     def encode(self, message: WithVector[Fields]) -> bytes:

@@ -35,7 +35,7 @@ def test_calls_are_counted_by_kind_and_vectors_by_bytes(clock):
     servicer = service.ParameterServerServicer(
         PublishedService(PublishedParameters(np.zeros(3, np.float32)), stored)
     )
-    servicer.Push(WithVector(bridge_pb2.Update(new_values=bridge_pb2.NewValues()), VECTOR), CALL)
+    servicer.push(WithVector(bridge_pb2.Update(new_values=bridge_pb2.NewValues()), VECTOR), CALL)
     known = hash_of(VECTOR)
     for what, held in (
         (bridge_pb2.Query.INFO, ""),
@@ -43,11 +43,11 @@ def test_calls_are_counted_by_kind_and_vectors_by_bytes(clock):
         (bridge_pb2.Query.PARAMETER, known),
         (bridge_pb2.Query.BOTH, ""),
     ):
-        servicer.Fetch(bridge_pb2.Query(what=what, hash=held), CALL)
-    values = servicer.Pull(bridge_pb2.Known(), CALL).fields
+        servicer.fetch(bridge_pb2.Query(what=what, hash=held), CALL)
+    values = servicer.pull(bridge_pb2.Known(), CALL).fields
     clock[0] = 1.0
     known = bridge_pb2.Known(incarnation=values.incarnation, version=values.version)
-    servicer.Pull(known, CALL)
+    servicer.pull(known, CALL)
     assert stored.newest() == {
         f"parameter server/{name} per second": rate for name, rate in RATES.items()
     }
