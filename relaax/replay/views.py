@@ -160,23 +160,13 @@ class Transitions(View):
         return gather(column, first.T, empty), gather(column, last.T, empty)
 
 
-@dataclass(frozen=True)
-class Windows(View):
-    """Windows of ``length`` steps, one at each ``stride`` steps of an episode.
-
-    Before each are up to ``burn_in`` rows, from which a recurrent network finds its state
-    (Kapturowski et al. 2019), and behind it one row for the bootstrap value. Columns are
-    time-major, [burn_in + length + 1, N, ...], with ``valid``, 1 in rows of the window or its
-    burn-in with an action, else 0, and ``flags``. Rows that an episode lacks repeat its first or
-    last.
-    """
+class _Stretch(View):
+    """``length`` rows and up to ``burn_in`` rows before them: arrays are time-major."""
 
     item_axis: ClassVar[int] = 1
 
     length: int
-    stride: int = 1
-    burn_in: int = 0
-    crosses_episodes: bool = field(default=False, init=False)
+    burn_in: int
 
     @property
     def ahead(self) -> int:
@@ -187,6 +177,23 @@ class Windows(View):
     def behind(self) -> int:
         """See View."""
         return self.burn_in
+
+
+@dataclass(frozen=True)
+class Windows(_Stretch):
+    """Windows of ``length`` steps, one at each ``stride`` steps of an episode.
+
+    Before each are up to ``burn_in`` rows, from which a recurrent network finds its state
+    (Kapturowski et al. 2019), and behind it one row for the bootstrap value. Columns are
+    time-major, [burn_in + length + 1, N, ...], with ``valid``, 1 in rows of the window or its
+    burn-in with an action, else 0, and ``flags``. Rows that an episode lacks repeat its first or
+    last.
+    """
+
+    length: int
+    stride: int = 1
+    burn_in: int = 0
+    crosses_episodes: bool = field(default=False, init=False)
 
     def items(self, storage: Storage, rows: IntArray) -> BoolArray:
         """See View: a step at each ``stride`` of an episode."""
@@ -226,7 +233,7 @@ class Episodes(Windows):
 
 
 @dataclass(frozen=True)
-class Rollouts(View):
+class Rollouts(_Stretch):
     """Each ``length`` rows that a slot has stored, and the row after them.
 
     Columns are time-major, [burn_in + length + 1, N, ...]. The last row is for the bootstrap value,
@@ -237,8 +244,6 @@ class Rollouts(View):
     there are fewer, the first row is repeated with ``begins``.
     """
 
-    item_axis: ClassVar[int] = 1
-
     length: int
     burn_in: int = 0
     crosses_episodes: bool = field(default=True, init=False)
@@ -247,16 +252,6 @@ class Rollouts(View):
     def stride(self) -> int:
         """See View."""
         return self.length
-
-    @property
-    def ahead(self) -> int:
-        """See View."""
-        return self.length
-
-    @property
-    def behind(self) -> int:
-        """See View."""
-        return self.burn_in
 
     def items(self, storage: Storage, rows: IntArray) -> BoolArray:
         """See View: a row at each ``length`` of a slot."""
