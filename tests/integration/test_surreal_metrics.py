@@ -84,7 +84,8 @@ def test_what_surreal_measures_is_measured_and_in_one_log_all_processes_have_nam
     assert min(values["actor/actions_per_update"]) > 0
     for name in ("learn", "fetch", "publish"):
         assert max(values[f"learner/{name}_load"]) <= 100, name
-    assert max(values["replay/steps_stored"]) <= 2600
+    # None was evicted: all that were ever stored are there.
+    assert max(values["replay/steps_stored"]) == max(values["replay/steps"])
     assert max(values["replay/fill"]) <= 100
 
     written = (trained.directory / "log").read_text().splitlines()
