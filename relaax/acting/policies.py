@@ -1,5 +1,6 @@
 """Which policy acts in which slot of an actor."""
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Generic, Protocol, TypeVar
@@ -128,18 +129,24 @@ class NamedPolicies:
         self._by_name = {default.current.name: default}
         #: What episodes begin with, by name, where these are pinned.
         self._pinned: dict[str, PinnedPolicy] = {}
+        #: Episodes that were begun, by slot.
+        self._begun: Counter[int] = Counter()
         self._puller = PolicyPuller(interval_s=interval_s)
 
     def start(self, slots: IntArray, agents: Sequence[AgentName]) -> None:
         """See SlotPolicies; BridgeError where the parameters of a new name cannot be had."""
         places = self._places.of(slots).tolist()
-        seats = map(Seat, places, agents or [UNNAMED_AGENT] * len(places))
+        begun = [self._begun[slot] for slot in slots.tolist()]
+        self._begun.update(slots.tolist())
+        seats = map(Seat, places, agents or [UNNAMED_AGENT] * len(places), begun)
         self._held.hold(slots, [self._named(self._name_of(seat)) for seat in seats])
         self._drop_unused()
 
     def forget(self, slots: IntArray) -> None:
         """See SlotPolicies."""
         self._held.forget(slots)
+        for slot in slots.tolist():
+            del self._begun[slot]
         self._drop_unused()
 
     def groups(self, slots: IntArray) -> Iterator[tuple[PolicyHolder, IntArray]]:

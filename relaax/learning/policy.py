@@ -71,6 +71,8 @@ class Seat:
     #: The environment's place among all that train; see ``EnvironmentInfo``.
     place: int
     agent: AgentName = UNNAMED_AGENT
+    #: How many episodes were begun there before.
+    episode: int = 0
 
 
 class PolicyHolder(Protocol):

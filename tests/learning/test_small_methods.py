@@ -86,8 +86,8 @@ def test_an_actor_critic_that_learns_from_fresh_rollouts_and_from_replay(train: 
 
 
 @SHARED
-def test_a_population_with_a_policy_for_each_environment(train: Train):
+def test_a_population_with_more_policies_than_environments(train: Train):
     train(
-        "population", "CartPole-v1", goal=200, episodes=20, count=16, max_global_step=500_000,
+        "population", "CartPole-v1", goal=200, episodes=20, count=6, max_global_step=500_000,
         state_size=[4], action_size=2, candidates=16,
     )  # fmt: skip

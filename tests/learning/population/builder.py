@@ -16,7 +16,11 @@ TABLE = "episodes"
 class Builder(MethodBuilder):
     def policy(self, seed):
         count = self.config.settings.candidates
-        return replace(super().policy(seed), policy_of=lambda seat: name_of(seat.place % count))
+
+        def candidate(seat):
+            return name_of((seat.place + seat.episode) % count)
+
+        return replace(super().policy(seed), policy_of=candidate)
 
     def experience(self):
         config, keys = self.config, self.config.settings

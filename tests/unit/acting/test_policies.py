@@ -138,6 +138,22 @@ def test_the_name_is_asked_for_when_an_episode_begins_and_at_no_other_moment():
         assert list(names) == []
 
 
+def test_a_slot_counts_the_episodes_that_were_begun_there_before():
+    seen = []
+
+    def name_of(seat):
+        seen.append((seat.place, seat.episode))
+        return f"candidate{(seat.place + seat.episode) % 3}"
+
+    with closing(Population(name_of)) as population:
+        slots = population.open(2)
+        population.step(slots, START)
+        population.step(slots, TERMINATED | START)
+        population.actor.close_slots(slots[:1])
+        population.step(population.open(1), START)
+    assert seen == [(0, 0), (1, 0), (0, 1), (1, 1), (2, 0)]
+
+
 def test_the_name_may_be_that_of_the_place_among_all_that_train(population):
     slots = population.open(1)
     place = EnvironmentInfo("", None, None, number=0, seed=0, place=lambda: 2)
