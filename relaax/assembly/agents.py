@@ -83,7 +83,7 @@ def make_actor(
         policies = NamedPolicies(
             policy,
             parts.policy_of,
-            lambda name: filters.sourced(PolicySource(parameter_server, name)),
+            lambda name: filters.beside(PolicySource(parameter_server, name)),
             parameters_of,
             parts.places,
             recording.pull_interval_s,

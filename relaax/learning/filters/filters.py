@@ -48,12 +48,14 @@ def widths_of(shapes: Shapes) -> dict[str, int]:
 class FilteredSource:
     """A ``ValueSource`` for the network's own part of a longer vector.
 
-    The tail of each vector is the statistics of ``filters``, in their order, which are put to use.
+    The tail of each vector is the statistics of ``filters``, in their order, which are put to use
+    if it ``uses`` them.
     """
 
-    def __init__(self, source: ValueSource, filters: Sequence[ZFilter]) -> None:
+    def __init__(self, source: ValueSource, filters: Sequence[ZFilter], uses: bool = True) -> None:
         self._source = source
         self._filters = filters
+        self._uses = uses
         self._tail = sum(each.length for each in filters)
 
     def pull(self, known: Version | None = None, policy: str = DEFAULT) -> Values:
@@ -67,7 +69,7 @@ class FilteredSource:
             return values
         begin = len(vector) - self._tail
         own = vector[:begin]
-        for each in self._filters:
+        for each in self._filters if self._uses else ():
             each.use(vector[begin : begin + each.length])
             begin += each.length
         return replace(values, vector=own)
@@ -199,6 +201,13 @@ class Filters:
         if isinstance(source, ValueFeed):
             return FilteredFeed(source, source, self._all)
         return FilteredSource(source, self._all)
+
+    def beside(self, source: ValueSource) -> ValueSource:
+        """Return a ``source`` of another policy as the network sees it: its statistics stay unused.
+
+        All policies of a worker are filtered by the statistics of the default one.
+        """
+        return FilteredSource(source, self._all, uses=False)
 
     def initial(self) -> list[FloatVector]:
         """Return the statistics that a training begins with."""
