@@ -69,7 +69,7 @@ class PolicyPuller:
                     values = source.pull(known.get(sink))
                     known[sink] = values.version
                     sink.publish(values)
-            except BridgeError as error:
+            except (BridgeError, ValueError) as error:
                 complaint.say(f"acting with the parameters before: {error}")
             else:
                 complaint.forget()
