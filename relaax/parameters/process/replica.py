@@ -4,7 +4,6 @@ import logging
 import math
 import threading
 import time
-from collections import OrderedDict
 from dataclasses import replace
 from functools import partial
 
@@ -40,36 +39,34 @@ LINGER_S = 2.0
 #: How long a call of the replica waits for a primary that is away.
 PRIMARY_WAIT_S = 1.0
 
-#: Of so many versions it is known which ones of the primary they are.
-_KNOWN_VERSIONS = 10_000
+#: A version that the primary refuses: it has none of this incarnation.
+_REFUSED = Version(0, incarnation=0)
 
 
 class ReplicaService(ParameterLink):
     """Answers requests for values, and hands all else to the primary.
 
-    It has the primary's values a moment later. Its versions are its own: a primary that is started
-    again may repeat numbers. While the primary is away, it serves what it has, and a call that
-    needs the primary is a ParameterServerAway. BridgeError if the primary is away at the start.
+    It has the primary's values a moment later, and asks it for those of other policies than the
+    default one. Its versions are its own: a primary that is started again may repeat numbers. While
+    the primary is away, it serves the values that it has, and a call that needs the primary is a
+    ParameterServerAway. BridgeError if the primary is away at the start.
     """
 
     def __init__(self, primary: ParameterLink) -> None:
         self._primary = primary
         self._lock = threading.Lock()
-        self._number = 0
-        #: The primary's versions by their own numbers; the oldest are forgotten.
-        self._versions: OrderedDict[int, Version] = OrderedDict()
+        self._versions = _OwnVersions()
         self._publication = Publication(None, None, "")
         #: When the values were pulled last, by a clock that never runs backwards.
         self._pulled_at = time.monotonic()
+        #: The primary's newest, with its version there, and the number that it has here.
         self._values = primary.pull()
-        self._versions[0] = self._values.version
+        self._number = self._versions.own(self._values.version)
         self._fetch()
 
     def refresh(self) -> None:
         """Take what is new at the primary; BridgeError while it is away."""
-        with self._lock:
-            known = self._versions[self._number]
-        self._take(self._primary.pull(known))
+        self._take(self._primary.pull(self._values.version))
         self._fetch()
 
     def add(self, steps: int) -> int:
@@ -79,12 +76,13 @@ class ReplicaService(ParameterLink):
     def push(self, update: Update, policy: str = DEFAULT) -> Values:
         """Push to the primary; return its values."""
         if policy != DEFAULT:
-            return self._primary.push(update, policy)
+            return self._own(self._primary.push(update, policy))
         if not isinstance(update, Gradient):
             self._primary.push(update)
             return replace(self.pull(), vector=None)
         known = update.computed_with
-        self._take(self._primary.push(replace(update, computed_with=self._version_of(known))))
+        at_primary = None if known is None else self._versions.at_primary(known.number) or _REFUSED
+        self._take(self._primary.push(replace(update, computed_with=at_primary)))
         return self.pull(known)
 
     def pull(self, known: Version | None = None, policy: str = DEFAULT) -> Values:
@@ -93,12 +91,13 @@ class ReplicaService(ParameterLink):
         Those of another policy than the default one come from the primary.
         """
         if policy != DEFAULT:
-            return self._primary.pull(known, policy)
+            at_primary = None if known is None else self._versions.at_primary(known.number)
+            return self._own(self._primary.pull(at_primary, policy))
         with self._lock:
-            version, vector = Version(self._number), self._values.vector
-            is_known = known is not None and known.number == self._number
-            age_s = self._age_s(self._values.age_s)
-            return Values(version, self._values.global_t, None if is_known else vector, age_s)
+            values, number = self._values, self._number
+            age_s = self._age_s(values.age_s)
+        vector = None if known is not None and known.number == number else values.vector
+        return replace(values, version=Version(number), vector=vector, age_s=age_s)
 
     def fetch(self, wanted: Wanted, known_hash: str = "") -> Publication:
         """Return what was published last, as far as it is wanted."""
@@ -121,10 +120,8 @@ class ReplicaService(ParameterLink):
 
     def primary_version(self, number: int) -> int | None:
         """Return the primary's number of a version; None if it has started again since."""
-        with self._lock:
-            version, newest = self._versions.get(number), self._versions[self._number]
-        is_known = version is not None and version.incarnation == newest.incarnation
-        return version.number if is_known and version is not None else None
+        version = self._versions.at_primary(number)
+        return None if version is None else version.number
 
     def phase(self) -> Phase:
         """Return whether the training goes on, as the primary says."""
@@ -135,16 +132,22 @@ class ReplicaService(ParameterLink):
         return time.monotonic() - self._pulled_at
 
     def _take(self, values: Values) -> None:
+        """Serve the primary's values from now on; older ones, of a call that took longer, are not.
+
+        Answers of the primary may come in any order.
+        """
         with self._lock:
             self._pulled_at = time.monotonic()
-            if values.vector is None:
-                self._values = replace(values, vector=self._values.vector)
+            now, before = values.version, self._values.version
+            if now.incarnation == before.incarnation and now.number < before.number:
                 return
-            self._values = values
-            self._number += 1
-            self._versions[self._number] = values.version
-            if len(self._versions) > _KNOWN_VERSIONS:
-                self._versions.popitem(last=False)
+            vector = self._values.vector if values.vector is None else values.vector
+            self._values = replace(values, vector=vector)
+            self._number = self._versions.own(now)
+
+    def _own(self, values: Values) -> Values:
+        """Return the primary's values with the version that they have here."""
+        return replace(values, version=Version(self._versions.own(values.version)))
 
     def _fetch(self) -> None:
         found = self._primary.fetch(Wanted.BOTH, self._publication.hash)
@@ -152,14 +155,37 @@ class ReplicaService(ParameterLink):
         self._publication = Publication(vector, found.info, found.hash)
 
     def _age_s(self, pulled: float | None) -> float | None:
-        """Return the age of what had that age when it was pulled; None if it is not known."""
+        """Return the age now of values with the age ``pulled`` at the last pull, if it is known."""
         return None if pulled is None else pulled + time.monotonic() - self._pulled_at
 
-    def _version_of(self, computed_with: Version | None) -> Version | None:
-        """Return the primary's version; one that it refuses, if it is not known any more."""
-        if computed_with is None:
-            return None
-        return self._versions.get(computed_with.number, Version(0, incarnation=0))
+
+class _OwnVersions:
+    """A replica's numbers of the primary's versions, of all policies. For several threads.
+
+    They are the primary's, counted from a first one that is larger at each start of the primary
+    than all before.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._incarnation: int | None = None
+        self._first = self._next = 0
+
+    def own(self, version: Version) -> int:
+        """Return the replica's number of a version that the primary has answered with."""
+        with self._lock:
+            if version.incarnation != self._incarnation:
+                self._incarnation, self._first = version.incarnation, self._next
+            own = self._first + version.number
+            self._next = max(self._next, own + 1)
+            return own
+
+    def at_primary(self, number: int) -> Version | None:
+        """Return the primary's version; None if the primary has started again since."""
+        with self._lock:
+            if self._incarnation is None or number < self._first:
+                return None
+            return Version(number - self._first, self._incarnation)
 
 
 class _OfThePrimary(Metrics):

@@ -165,24 +165,29 @@ class Scores(Metrics):
 
 
 class Primary(PublishedService):
-    """One whose versions a test chooses."""
+    """A primary whose versions a test chooses."""
 
-    def __init__(self, scores):
-        super().__init__(PublishedParameters(INITIAL), scores)
+    def __init__(self, scores=None):
+        super().__init__(PublishedParameters(INITIAL), scores or NullMetrics())
         self.version = Version(40, 1)
 
     def pull(self, known=None, policy="default"):
-        vector = None if known == self.version else INITIAL
+        vector = None if known == self.version else INITIAL + self.version.number
         return Values(self.version, 0, vector)
+
+    def push(self, update, policy="default"):
+        return self.pull(None, policy)
 
 
 def test_scores_of_evaluations_are_those_of_the_primarys_versions():
     scores = Scores()
     primary = Primary(scores)
     replica = ReplicaService(primary)
+    first = replica.pull().version.number
     primary.version = Version(47, 1)
     replica.refresh()
-    for own in (0, 1, 2):
+    second = replica.pull().version.number
+    for own in (first, second):
         replica.metrics().scalar(EVALUATION_REWARD_OF, 0.5, own)
     replica.metrics().scalar("evaluation/reward", 0.5, 300)
     assert scores.values == [
@@ -192,5 +197,35 @@ def test_scores_of_evaluations_are_those_of_the_primarys_versions():
     ]
     primary.version = Version(3, 2)  # it has started again
     replica.refresh()
-    replica.metrics().scalar(EVALUATION_REWARD_OF, 0.5, 1)
+    replica.metrics().scalar(EVALUATION_REWARD_OF, 0.5, second)
     assert len(scores.values) == 3
+
+
+def test_values_of_other_policies_that_a_caller_has_are_not_sent_again():
+    primary = Primary()
+    replica = ReplicaService(primary)
+    known = replica.pull(None, "other").version
+    assert replica.pull(known, "other").vector is None
+    primary.version = Version(3, 2)  # it has started again
+    values = replica.pull(known, "other")
+    assert values.version.number > known.number
+    np.testing.assert_array_equal(values.vector, INITIAL + 3)
+    assert replica.pull(known, "other").vector is not None
+    assert replica.pull(values.version, "other").vector is None
+
+
+def test_other_policies_are_known_over_grpc_too(pair_of):
+    pair = pair_of(published())
+    version = pair.replica.push(NewValues(VECTOR, 7), policy="other").version
+    assert pair.replica.pull(version, "other").vector is None
+
+
+def test_answers_of_the_primary_that_come_late_do_not_replace_newer_ones():
+    primary = Primary()
+    replica = ReplicaService(primary)
+    primary.version = Version(47, 1)
+    newest = replica.push(Gradient(VECTOR)).version
+    primary.version = Version(46, 1)
+    assert replica.push(Gradient(VECTOR)).version == newest
+    primary.version = Version(3, 2)  # it has started again
+    np.testing.assert_array_equal(replica.push(Gradient(VECTOR)).vector, INITIAL + 3)
