@@ -47,18 +47,19 @@ class Averager:
         #: Gradients that came too late.
         self.late = 0
 
-    def contribute(self, gradient: Gradient, version: int) -> None:
-        """Add a gradient of the parameters ``version``; return when it is applied.
+    def contribute(self, gradient: Gradient, version: int) -> bool:
+        """Add a gradient of the parameters ``version``, and wait until it is applied.
 
-        ValueError for another size, and for a gradient that is not finite. At once, and for
-        nothing, where the training is over.
+        Return whether it came in time; one that is late is dropped at once. After the end of the
+        training nothing is applied, and nothing is waited for. ValueError for another size, and for
+        a gradient that is not finite.
         """
         self._store.require_fitting(gradient.vector, gradient.statistics)
         with self._changed:
             if version != self._store.version:
                 self.late += 1
                 self._expected = min(self._expected + 1, self._learners)
-                return
+                return False
             if self._sum is None:
                 self._sum = gradient.vector.copy()
             else:
@@ -69,6 +70,7 @@ class Averager:
                 self._finish()
             else:
                 self._wait_for_others()
+            return True
 
     def _wait_for_others(self) -> None:
         mine, deadline = self._round, time.monotonic() + self.timeout_s
@@ -110,9 +112,7 @@ class AveragingService(ParameterService):
         gradient = gradient_of(update)
         known = gradient.computed_with
         version = self._store.version if known is None else known.number
-        late = self._averager.late
-        self._averager.contribute(gradient, version)
-        if self._averager.late != late:
+        if not self._averager.contribute(gradient, version):
             self._metrics.scalar("parameter server/late gradients", self._averager.late)
         self._store.increment_global_t(gradient.steps)
         return self.pull(known)

@@ -103,6 +103,25 @@ def test_the_service_returns_the_parameters_behind_the_round():
     assert store.global_t == 8
 
 
+def test_a_late_gradient_is_reported_once_though_others_wait_meanwhile():
+    class Scalars(NullMetrics):
+        def __init__(self):
+            self.values = []
+
+        def scalar(self, name, y, x=None):
+            self.values.append((name, y))
+
+    store, scalars = store_of(), Scalars()
+    store.apply(vector(0, 0), 0)
+    service = AveragingService(store, scalars, Averager(store, 2, FOR_EVER_S))
+    with ThreadPoolExecutor(1) as threads:
+        waits = threads.submit(service.push, Gradient(vector(1, 1), Version(1), 4))
+        service.push(Gradient(vector(9, 9), Version(0)))
+        service.push(Gradient(vector(1, 1), Version(1)))
+        waits.result(30)
+    assert scalars.values == [("parameter server/late gradients", 1)]
+
+
 def test_parts_move_as_optimisers_of_their_own_do():
     settings, random = AdamSettings(), np.random.default_rng(0)
     joined = OptimizerOfParts(
