@@ -335,10 +335,10 @@ class Bridge(ParameterLink):
             reply: WithVector[bridge_pb2.Values] = self._push(message, timeout=self._call_timeout_s)
         except grpc.RpcError as error:
             self.require_away(error)
+            lost = f"a gradient, which counts {message.fields.steps} steps,"
             _log.warning(
-                "a gradient, which counts %d steps, may be lost: parameter server %s has not "
-                "confirmed it (%s)",
-                message.fields.steps,
+                "%s may be lost: parameter server %s has not confirmed it (%s)",
+                "an update of the filters' statistics" if message.vector is None else lost,
                 self.url,
                 error.details(),
             )

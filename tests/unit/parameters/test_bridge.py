@@ -20,6 +20,7 @@ from relaax.algorithm_base import (
     NewValues,
     Parameters,
     Phase,
+    Statistics,
     StepCounter,
     Values,
     Version,
@@ -228,6 +229,17 @@ def test_a_gradient_for_a_parameter_server_that_is_away_is_lost_with_a_warning(
         bridge.synchronize(np.ones(3, np.float32), 5)
     lost = f"a gradient, which counts 5 steps, may be lost: parameter server {address} has not"
     assert any(message.startswith(lost) for message in caplog.messages)
+
+
+def test_statistics_for_a_parameter_server_that_is_away_are_not_called_a_gradient(
+    bridge, address, caplog
+):
+    bridge.wait_at_most(0.0)
+    with pytest.raises(ParameterServerAway):
+        bridge.push(Statistics(np.ones(3, np.float32)))
+    lost = f"an update of the filters' statistics may be lost: parameter server {address} has not"
+    assert any(message.startswith(lost) for message in caplog.messages)
+    assert "gradient" not in caplog.text
 
 
 def test_retries_end(address):
