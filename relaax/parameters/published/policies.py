@@ -82,11 +82,14 @@ class Policies:
         for key, vector in tensors.items():
             if key.startswith(POLICIES) and key.endswith(_VECTOR):
                 name = key.removeprefix(POLICIES).removesuffix(_VECTOR)
+                counts = tensors.get(f"{POLICIES}{name}{_COUNTS}")
+                if counts is None or counts.shape != (2,):
+                    raise CheckpointMismatch(f"the counts of policy {name!r} are not in it")
                 try:
                     require_replacement(vector, self._initial.vector, f" of policy {name!r}")
                 except ValueError as error:
                     raise CheckpointMismatch(str(error)) from error
-                version, iteration = tensors[f"{POLICIES}{name}{_COUNTS}"].tolist()
+                version, iteration = counts.tolist()
                 found[name] = _Policy(frozen_copy(vector), version, iteration)
         with self._lock:
             self._by_name = found

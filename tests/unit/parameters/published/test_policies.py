@@ -108,3 +108,12 @@ def test_policies_of_another_size_in_a_checkpoint_are_refused_by_name():
     policies.replace("a", ONE, 1)
     with pytest.raises(CheckpointMismatch, match="policy 'a' have shape"):
         published_policies.Policies(INITIAL[:2]).restore(policies.tensors())
+
+
+def test_a_policy_whose_counts_are_missing_in_a_checkpoint_is_refused_by_name():
+    policies = published_policies.Policies(INITIAL)
+    policies.replace("a", ONE, 1)
+    tensors = policies.tensors()
+    del tensors["policies/a/counts"]
+    with pytest.raises(CheckpointMismatch, match="policy 'a'"):
+        published_policies.Policies(INITIAL).restore(tensors)
