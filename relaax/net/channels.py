@@ -191,8 +191,8 @@ class _ShowToken(
 ):
     """Puts a token into the metadata of each call.
 
-    A call that waits for its answer, and is refused, is made again if there is a newer token than
-    the one that it has shown: the server may have read the same file a second before.
+    A call with one message and one answer that is refused is made again if there is a newer token
+    than the one that it has shown: the server may have read the same file a second before.
     """
 
     def __init__(self, token: Callable[..., str]) -> None:
@@ -200,14 +200,12 @@ class _ShowToken(
 
     def intercept_unary_unary(self, continuation: Any, details: Any, request: Any) -> Any:
         shown = self._token()
-        call = continuation(_with_token(details, shown), request)
-        # A call whose answer nobody waits for yet has not ended; asking why would wait for it.
-        if not isinstance(call, grpc.RpcError) or not call.done():
-            return call
-        if call.code() is not grpc.StatusCode.UNAUTHENTICATED:
-            return call
-        newest = self._token(looks=True)
-        return call if newest == shown else continuation(_with_token(details, newest), request)
+
+        def again() -> Any | None:
+            newest = self._token(looks=True)
+            return None if newest == shown else continuation(_with_token(details, newest), request)
+
+        return _RepeatedCall(continuation(_with_token(details, shown), request), again)
 
     def intercept_unary_stream(self, continuation: Any, details: Any, request: Any) -> Any:
         return continuation(_with_token(details, self._token()), request)
@@ -217,6 +215,32 @@ class _ShowToken(
 
     def intercept_stream_stream(self, continuation: Any, details: Any, requests: Any) -> Any:
         return continuation(_with_token(details, self._token()), requests)
+
+
+class _RepeatedCall:
+    """A call that is made ``again`` when its answer is waited for, and its token was refused.
+
+    ``again`` returns None where it would be refused in the same way.
+    """
+
+    def __init__(self, call: Any, again: Callable[[], Any | None]) -> None:
+        self._call = call
+        self._again = again
+
+    def result(self, timeout: float | None = None) -> Any:
+        try:
+            return self._call.result(timeout)
+        except grpc.RpcError as error:
+            if error.code() is not grpc.StatusCode.UNAUTHENTICATED:
+                raise
+            call = self._again()
+            if call is None:
+                raise
+            self._call = call
+        return self._call.result(timeout)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._call, name)
 
 
 def _with_token(details: Any, token: str) -> _CallDetailsOfGrpc:

@@ -222,19 +222,35 @@ def test_calls_that_nobody_waits_for_yet_go_on_side_by_side(tokens):
 
 
 def test_a_call_that_is_refused_is_made_again_if_its_file_has_a_newer_token(tmp_path):
+    """Also one whose answer is waited for later."""
+    asks = threading.Event()
+
+    class Held(TokenFile):
+        def why_refused(self, *arguments):
+            asks.wait(DEADLINE_S)
+            return super().why_refused(*arguments)
+
     path = tmp_path / "tokens"
     path.touch(mode=0o600)
     path.write_text(f"server {TOKEN[::-1]}\n")
-    callers = TokenFile(path)
-    assert callers.own(Role.SERVER) == TOKEN[::-1]
-    path.write_text(f"server {TOKEN}\n")  # which the server has seen, and the caller not yet
+    callers = [TokenFile(path), TokenFile(path)]
+    assert [each.own(Role.SERVER) for each in callers] == [TOKEN[::-1]] * 2
+    path.write_text(f"server {TOKEN}\n")  # which the server has seen, and the callers not yet
     refusals = Refusals()
-    with access_while(Access(tokens=TokenFile(path), refusals=refusals)):
+    with access_while(Access(tokens=Held(path), refusals=refusals)):
         port = Port(refusals)
     with closing(port):
-        with access_while(Access(tokens=callers)), closing(Bridge(port.address)) as bridge:
+        asks.set()
+        with access_while(Access(tokens=callers[0])), closing(Bridge(port.address)) as bridge:
             assert bridge.phase() is Phase.TRAINING
-        assert refusals.totals() == {"gRPC": 1}
+        with access_while(Access(tokens=callers[1])), open_channel(port.address) as channel:
+            ask = bridge_pb2_grpc.ParameterServerStub(channel).GetStatus
+            asks.clear()
+            call = ask.future(bridge_pb2.Nothing(), timeout=DEADLINE_S)
+            asks.set()
+            answer = call.result()
+            assert answer.phase == bridge_pb2.Status.TRAINING
+        assert (port.servicer.asked, refusals.totals()) == (2, {"gRPC": 2})
         other = path.with_name("others")
         other.touch(mode=0o600)
         other.write_text(f"server {TOKEN[::-1]}\n")
