@@ -49,8 +49,12 @@ class Shards:
         self.addresses = [f"127.0.0.1:{free_port()}" for _ in range(count)]
         self.others = {}
         self.start_first()
-        for index in range(2, count + 1):
-            self.start_other(index)
+        try:
+            for index in range(2, count + 1):
+                self.start_other(index)
+        except BaseException:
+            self.close()
+            raise
 
     def start_first(self):
         self.known = OtherShards(self.addresses)

@@ -146,14 +146,15 @@ class ParameterStore:
         """Apply a gradient, count its steps, merge statistics; return version and global step.
 
         The learning rate is that of global step ``at``, by default of the present one. A slice
-        that does not count takes ``at`` for the present one, since all steps are counted elsewhere.
+        that does not count takes the latest ``at`` for the present one, since all steps are counted
+        elsewhere.
         ValueError for another size, and for numbers that are not finite: one NaN would spoil the
         parameters of all workers.
         """
         self.require_fitting(gradient, statistics)
         with self._lock:
             if at is not None and not self._counts:
-                self._global_t = at
+                self._global_t = max(self._global_t, at)
             if self.is_over:
                 return self._version, self._global_t
             rate = self._learning_rate(self._global_t if at is None else at)

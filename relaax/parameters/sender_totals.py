@@ -26,6 +26,12 @@ def require_possible(steps: int) -> None:
         raise ValueError(f"{steps} steps came in one call; at most {MOST_STEPS} are counted")
 
 
+def require_reachable(at: int, global_t: int) -> None:
+    """Raise ValueError for a global step further ahead of ``global_t`` than any call brings."""
+    if at > global_t + MOST_STEPS:
+        raise ValueError(f"global step {at} is more than {MOST_STEPS} steps ahead of {global_t}")
+
+
 @dataclass(eq=False)
 class _Sender:
     #: Steps of it that were counted; None where that is not known.

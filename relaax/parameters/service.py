@@ -37,7 +37,12 @@ from relaax.net.refusals import address_of, handlers_of
 from relaax.parameters import bridge_pb2
 from relaax.parameters.gate import Gate
 from relaax.parameters.places import Places
-from relaax.parameters.sender_totals import CountedSteps, SenderTotals, require_possible
+from relaax.parameters.sender_totals import (
+    CountedSteps,
+    SenderTotals,
+    require_possible,
+    require_reachable,
+)
 from relaax.parameters.traffic import Traffic
 from relaax.parameters.vectors import PUBLICATIONS, SERVICE, UPDATES, VALUES, WithVector
 from relaax.telemetry.kept_counts import KeptCounts
@@ -287,6 +292,7 @@ class ParameterServerServicer:
         update = _update_of(request, computed_with)
         sys.audit("relaax.bridge.apply")
         if self._part is not None and fields.HasField("at") and isinstance(update, Gradient):
+            require_reachable(fields.at, self._service.add(0))
             self._part.apply(update, fields.at)
             values = self._service.pull()
         else:

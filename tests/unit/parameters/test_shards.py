@@ -1,10 +1,12 @@
 """A parameter server in several shards: each owns a slice, and loses no more than its own."""
 
+import contextlib
 import re
 import threading
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 
+import grpc
 import numpy as np
 import pytest
 from processes import free_port, wait_for
@@ -100,6 +102,28 @@ def test_all_shards_stop_at_the_same_step(shards_of):
             values = bridge.synchronize(gradient, 10)
         assert values.global_t == 30
         assert values.vector.tobytes() == expected.vector.tobytes()
+
+
+def test_a_slow_worker_does_not_open_a_shard_again_that_is_over(shards_of):
+    gradients = random_vectors(4, SIZE)
+    expected = moved(INITIAL, SGD_OF, gradients[:3], [10] * 3)
+    shards = shards_of(2, INITIAL, SGD_OF, max_global_step=30)
+    with shards.bridge() as bridge, shards.bridge() as slow:
+        assert slow.get_values().global_t == 0
+        for gradient in gradients[:3]:
+            bridge.synchronize(gradient, 10)
+        values = slow.synchronize(gradients[3], 10)
+    assert values.vector.tobytes() == expected.vector.tobytes()
+
+
+def test_a_slice_of_a_step_that_cannot_be_reached_is_refused(shards_of):
+    shards = shards_of(2, INITIAL, SGD_OF, max_global_step=30)
+    part = slice_of(INITIAL, 2, 2)
+    with contextlib.closing(stub.Bridge(shards.addresses[1])) as bridge:
+        late = stub.update_message(Gradient(part), at=2**64 - 1)
+        with pytest.raises(grpc.RpcError, match=f"global step {2**64 - 1} is more than"):
+            bridge.begin(late)()
+        assert bridge.begin(stub.update_message(Gradient(part), at=29))().fields.version == 1
 
 
 def test_all_shards_apply_all_slices_of_several_workers(shards_of):
