@@ -8,7 +8,7 @@
 ``new_application``   the command ``relaax-new``, and folders to start from
 ``application_template``  the environment that ``relaax-new`` writes
 ``algorithm_template``    the algorithm that ``relaax-train --new-algorithm`` writes
-``ports``             free ports, and the moment at which a server listens
+``ports``             ports that servers may listen at
 ``runner``            runs the processes of an engine, and stops all when one exits
 ``live_printer``      prints their output, with the training's progress below it
 ``process_log``       writes it into a file, too

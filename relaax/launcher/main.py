@@ -42,7 +42,7 @@ from relaax.launcher.engines.ray_cluster import on_ray
 from relaax.launcher.engines.slurm import SlurmEngine
 from relaax.launcher.live_printer import LivePrinter
 from relaax.launcher.new_application import steps_of_algorithm, write_new_algorithm
-from relaax.launcher.ports import require_free_ports, rlx_ports
+from relaax.launcher.ports import require_free_ports
 from relaax.launcher.process_log import ProcessLog, incarnation, log_beside_checkpoints
 from relaax.launcher.runner import Engine, Runner
 from relaax.launcher.serial import one_process
@@ -105,7 +105,8 @@ def main() -> int:
         _say_doubts(findings)
         processes = _planned(processes, arguments)
         if arguments.on is None:
-            require_free_ports(_known(processes, arguments), arguments.procfile)
+            known = [each for each in processes if each.is_started_here or arguments.concurrency]
+            require_free_ports(known, arguments.procfile)
         return _run(processes, _log(parser, _log_path(arguments, processes)), arguments)
     except ConfigurationError as error:
         _refuse(parser, str(error))
@@ -126,11 +127,6 @@ def _planned(processes: list[Described], arguments: argparse.Namespace) -> list[
         for each in processes
     }
     return copied(processes, arguments.concurrency, needs)
-
-
-def _known(processes: list[Described], arguments: argparse.Namespace) -> list[Described]:
-    """Return the processes of this machine whose servers listen where it is written."""
-    return [each for each in processes if each.is_started_here or arguments.concurrency]
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -339,9 +335,8 @@ def _engine_of(
     if RUN not in os.environ and any(process.begins_training() for process in processes):
         variables[RUN] = _new_run(arguments.procfile)
     if arguments.on is None:
-        ports = rlx_ports(_known(processes, arguments))
         has_copies = bool(arguments.concurrency)
-        return nullcontext(LocalEngine(processes, variables, ports, has_copies=has_copies))
+        return nullcontext(LocalEngine(processes, variables, has_copies=has_copies))
     if arguments.on.name == "slurm":
         return nullcontext(SlurmEngine(processes, arguments.placement, variables))
     return on_ray(processes, arguments.on.address, arguments.placement, variables)

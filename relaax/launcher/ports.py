@@ -1,10 +1,9 @@
-"""The ports of a training on this machine: whether they are free, and when servers listen."""
+"""The ports of a training on this machine: whether they are free."""
 
 import errno
 import shlex
 import socket
-import sys
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -12,31 +11,8 @@ from typing import Any
 import psutil
 
 from relaax.address import Address
-from relaax.configuration.commands import RLX_SERVER
 from relaax.errors import ConfigurationError
 from relaax.launcher.described import Described
-
-#: Waits until this machine listens at one of the ports that it is given, without connecting: each
-#: connection takes random numbers of an RLX server. Where that cannot be seen, it waits for none.
-_WAIT = """\
-import sys, time
-ports = {f"{int(port):04X}" for port in sys.argv[1:]}
-def listens():
-    for name in ("tcp", "tcp6"):
-        try:
-            rows = open(f"/proc/net/{name}").read().splitlines()[1:]
-        except OSError:
-            if name == "tcp":
-                return True
-            continue
-        for row in rows:
-            _, local, _, state, *_ = row.split()
-            if state == "0A" and local.rpartition(":")[2] in ports:
-                return True
-    return False
-while not listens():
-    time.sleep(0.05)
-"""
 
 
 def require_free_ports(processes: Sequence[Described], procfile: Path) -> None:
@@ -50,28 +26,6 @@ def require_free_ports(processes: Sequence[Described], procfile: Path) -> None:
                     "training other ports, in its YAML file and in the lines of the Procfile that "
                     "name them"
                 )
-
-
-def waiting_for_servers(process: Described, ports: Collection[int]) -> str:
-    """Return the command of a process so that it begins when its RLX server listens.
-
-    That is if the server is at one of ``ports``. So it never connects to another server that
-    stands there before.
-    """
-    named = [port for port in process.rlx_ports() if port in ports]
-    if not named:
-        return process.text
-    wait = shlex.join([sys.executable, "-E", "-S", "-c", _WAIT, *map(str, named)])
-    return f"{wait}\n{process.text}"
-
-
-def rlx_ports(processes: Sequence[Described]) -> list[int]:
-    """Return where the RLX servers among processes listen on this machine."""
-    return [
-        process.listens.port
-        for process in processes
-        if process.program == RLX_SERVER.name and process.listens and process.listens.port
-    ]
 
 
 def free_pair(first: int) -> int:

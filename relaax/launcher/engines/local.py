@@ -1,36 +1,31 @@
 """The processes of a Procfile on this machine."""
 
 import os
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from relaax.address import Address
 from relaax.launcher import runner
 from relaax.launcher.described import Described, told
 from relaax.launcher.engines.hosted import Hosted, free_port
 from relaax.launcher.engines.hosted_program import Run
-from relaax.launcher.ports import waiting_for_servers
 from relaax.launcher.runner import GivenUp
 
 
 class LocalEngine:
     """Runs each process beside the launcher.
 
-    With ``has_copies`` each has an address of its own. Environments of RLX servers at these, and at
-    ``rlx_ports``, begin when the servers listen.
+    With ``has_copies`` each has an address of its own.
     """
 
     def __init__(
         self,
         processes: Sequence[Described],
         variables: Mapping[str, str],
-        rlx_ports: Collection[int] = (),
         *,
         has_copies: bool = False,
     ) -> None:
         self._variables = variables
-        places = _places(processes) if has_copies else {}
-        self._ports = [*rlx_ports, *(place.port for place in places.values())]
-        self._told = told(processes, places)
+        self._told = told(processes, _places(processes) if has_copies else {})
         self._hosted: dict[str, Hosted] = {}
         self.on_change: Callable[[str], object] = lambda name: None
 
@@ -46,9 +41,8 @@ class LocalEngine:
     def run_of(self, name: str, number: int) -> Run:
         """Return the command of a process, with its folder and variables."""
         process = self._told[name]
-        command = waiting_for_servers(process, self._ports)
         variables = process.variables(self._variables, number)
-        return Run(command, os.getcwd(), variables, runner.GRACE_S)
+        return Run(process.text, os.getcwd(), variables, runner.GRACE_S)
 
     def output(self, name: str, goes_on: Callable[[], bool]) -> tuple[list[bytes], int | None]:
         """Return the lines since the last call, and the status if it has ended."""

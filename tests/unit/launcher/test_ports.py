@@ -3,13 +3,12 @@
 import socket
 from pathlib import Path
 
-import psutil
 import pytest
-from processes import free_port, wait_for
+from processes import free_port
 
 from relaax.errors import ConfigurationError
 from relaax.launcher.described import described
-from relaax.launcher.ports import free_pair, require_free_ports, rlx_ports, waiting_for_servers
+from relaax.launcher.ports import free_pair, require_free_ports
 
 YAML = """\
 relaax-rlx-server: {{--bind: "127.0.0.1:{port}", --http-bind: "127.0.0.1:{http}"}}
@@ -29,11 +28,6 @@ def _lines(tmp_path):
     }, ports
 
 
-def one(command):
-    (process,) = described({"env": command})
-    return process
-
-
 @pytest.mark.parametrize("option", ["port", "http"])
 def test_a_port_that_is_taken_is_named_with_its_line_and_who_has_it(lines, option):
     commands, ports = lines
@@ -51,37 +45,6 @@ def test_a_port_that_is_taken_is_named_with_its_line_and_who_has_it(lines, optio
     )
     assert "pytest" in said
     assert ": stop that, or give this training other ports" in said
-
-
-def test_an_environment_begins_when_its_server_listens(lines, tmp_path):
-    commands, ports = lines
-    servers = rlx_ports(described(commands))
-    assert servers == [ports["port"]]
-    begun = tmp_path / "begun"
-    command = f": --rlx-server localhost:{ports['port']}; touch {begun}"
-    program = psutil.Popen(["sh", "-c", waiting_for_servers(one(command), servers)])
-    wait_for(program.children, "what waits")
-    assert not begun.exists()
-    with socket.create_server(("127.0.0.1", ports["port"])) as listener:
-        assert program.wait(60) == 0
-        listener.setblocking(False)
-        with pytest.raises(BlockingIOError):  # nobody has connected to look
-            listener.accept()
-    assert begun.exists()
-
-
-@pytest.mark.parametrize(
-    "command",
-    [
-        "exec relaax-parameter-server --config x",
-        "play --rlx-server elsewhere:{port}",
-        "it's broken",
-    ],
-)
-def test_what_connects_to_no_server_of_this_machine_begins_at_once(lines, command):
-    commands, ports = lines
-    command = command.format(**ports)
-    assert waiting_for_servers(one(command), rlx_ports(described(commands))) == command
 
 
 def test_the_first_two_ports_that_are_free_are_given():
