@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import TextIO
 
 from relaax.client.simulator import EpisodeSummary
-from relaax.telemetry.live_lines import Figure, LiveLine, asked_interval_s
+from relaax.telemetry.live_lines import Figure, LiveLine, as_line, asked_interval_s
 
 _RETURNS_AVERAGED = 100
 _TERMINAL_INTERVAL_S = 0.5
@@ -54,21 +54,8 @@ class RunProgress:
             f"{deviation:.2f}, smallest {self._smallest:.2f}, largest {self._largest:.2f}"
         )
 
-    def line(self, steps_per_second: float) -> str:
-        """Return the progress in words."""
-        mean = "-"
-        if self._returns:
-            mean = f"{sum(self._returns) / len(self._returns):.2f}"
-        return (
-            f"{self.connected} of {self.environments} environments connected, "
-            f"{self.episodes} episodes, mean return of the last {_RETURNS_AVERAGED}: {mean}, "
-            f"{steps_per_second:.0f} steps/s"
-            f"{f', {self.restarts} restarts of environments' if self.restarts else ''}"
-            f"{f', {self.lost} environments lost' if self.lost else ''}"
-        )
-
-    def live_line(self, steps_per_second: float) -> str:
-        """Return the progress as ``relaax-train`` shows it."""
+    def line(self, steps_per_second: float) -> LiveLine:
+        """Return the progress."""
         figures = [
             Figure(self.connected, "connected", of=self.environments),
             Figure(self.episodes, "episodes"),
@@ -80,7 +67,7 @@ class RunProgress:
             figures.append(Figure(self.restarts, "restarts"))
         if self.lost:
             figures.append(Figure(self.lost, "lost"))
-        return str(LiveLine("environments", tuple(figures)))
+        return LiveLine("environments", tuple(figures))
 
 
 class ProgressDisplay:
@@ -120,8 +107,8 @@ class ProgressDisplay:
     def _show(self) -> None:
         now = self._clock()
         steps = self._progress.steps - self._steps_shown
-        words = self._progress.live_line if self._is_live else self._progress.line
-        line = words(steps / max(now - self._shown_at, 1e-3))
+        progress = self._progress.line(steps / max(now - self._shown_at, 1e-3))
+        line = as_line(progress) if self._is_live else str(progress)
         self._shown_at, self._steps_shown = now, self._progress.steps
         self._show_at = now + self._interval_s
         if self._is_terminal:

@@ -1,5 +1,6 @@
 """The processes of a Procfile, described once for all that look at them and start them."""
 
+import re
 import socket
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import redirect_stderr, redirect_stdout, suppress
@@ -8,8 +9,6 @@ from enum import Enum
 from io import StringIO
 from pathlib import Path
 from typing import Any
-
-from honcho.environ import parse_procfile
 
 from relaax.address import Address
 from relaax.configuration import AlgorithmSection, Configuration
@@ -25,6 +24,9 @@ from relaax.configuration.load import load
 from relaax.errors import ConfigurationError
 from relaax.launcher.shell_words import ShellCommand
 from relaax.processes.run_variables import COPY, INCARNATION, LINE
+
+#: A line of a Procfile.
+_LINE = re.compile(r"^(?P<name>[\w-]+):[^\S\n]*(?P<command>\S.*)$", re.ASCII | re.MULTILINE)
 
 #: The programs whose lines are read, by name.
 _PROGRAMS: Mapping[str, Command[Any]] = {
@@ -158,10 +160,13 @@ def read_procfile(path: Path) -> dict[str, str]:
 
     OSError and UnicodeDecodeError if it cannot be read.
     """
-    try:
-        lines = dict(parse_procfile(path.read_text(encoding="utf-8")).processes)
-    except AssertionError as error:  # honcho refuses a name that is used twice
-        raise ConfigurationError(f"{path}: {error}") from error
+    lines: dict[str, str] = {}
+    for found in _LINE.finditer(path.read_text(encoding="utf-8")):
+        if found["name"] in lines:
+            raise ConfigurationError(
+                f"{path}: process names must be unique, and {found['name']!r} stands twice"
+            )
+        lines[found["name"]] = found["command"]
     if not lines:
         raise ConfigurationError(f"{path} names no process; a line must be 'name: command'")
     return lines

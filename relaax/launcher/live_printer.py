@@ -3,19 +3,20 @@
 import os
 import shutil
 import signal
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any, TextIO
 
 from honcho.printer import Printer
+from pydantic import TypeAdapter, ValidationError
 from rich.console import Console, Group
 from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
 from relaax.launcher.process_log import ProcessLog
-from relaax.parameters.process.progress import PREFIX, TrainingProgress, can_draw_on, counted
-from relaax.telemetry.live_lines import GROUPS, LiveLine, combined
+from relaax.parameters.process.progress import TrainingProgress, can_draw_on, counted
+from relaax.telemetry.live_lines import GROUPS, MARK, LiveLine, combined
 
 #: A bar needs so many columns, and so many rows beside those of the log.
 _BAR_COLUMNS, _BAR_ROWS = 50, 6
@@ -25,6 +26,18 @@ _NAME_COLUMNS = max(map(len, GROUPS))
 
 #: Seconds between two live lines of a process: as rows that are drawn again, and as lines.
 ROWS_INTERVAL_S, LINES_INTERVAL_S = 2.0, 10.0
+
+_STATE: TypeAdapter[TrainingProgress | LiveLine] = TypeAdapter(TrainingProgress | LiveLine)
+
+
+def state_in(line: str) -> TrainingProgress | LiveLine | None:
+    """Return the state that a line of a process has for ``relaax-train``; None for other lines."""
+    if not line.startswith(MARK):
+        return None
+    try:
+        return _STATE.validate_json(line.removeprefix(MARK))
+    except ValidationError:
+        return None
 
 
 class ProgressView:
@@ -39,15 +52,15 @@ class ProgressView:
     def __init__(self, stream: TextIO) -> None:
         self._console = Console(file=stream, highlight=False, markup=False, emoji=False)
         #: The last rendered rows, and their input: a log of many lines draws the same rows again.
-        self._rendered_for: tuple[str, tuple[LiveLine, ...], int, int] | None = None
+        self._rendered_for: object = None
         self._rendered, self._lengths = "", [0]
         #: Lengths of the rows that are on the terminal.
         self._shown: list[int] = []
 
-    def draw(self, line: str, groups: Sequence[LiveLine] = ()) -> str:
-        """Return the rows that show ``line`` and ``groups``; nothing where there is nothing."""
+    def draw(self, progress: TrainingProgress | None, groups: Sequence[LiveLine] = ()) -> str:
+        """Return the rows that show ``progress`` and ``groups``, if there are any."""
         columns, rows = shutil.get_terminal_size()
-        wanted = (line, tuple(groups), columns, rows)
+        wanted = (progress, tuple(groups), columns, rows)
         if self._rendered_for != wanted:
             self._rendered_for = wanted
             self._rendered = self._rows(*wanted)
@@ -67,15 +80,20 @@ class ProgressView:
             return ""
         return "\r" + (f"\x1b[{rows - 1}A" if rows > 1 else "") + "\x1b[J"
 
-    def _rows(self, line: str, groups: tuple[LiveLine, ...], columns: int, rows: int) -> str:
-        progress = TrainingProgress.parse(line)
-        has_space = columns >= _BAR_COLUMNS and rows >= _BAR_ROWS
-        if not has_space or (progress is None and not groups):
-            return line[: columns - 1]
-        head = [Text(line, no_wrap=True, overflow="crop")] if line else []
-        parts = head if progress is None else [_bar(progress), _figures(progress)]
-        if progress is not None and progress.standstill:
-            parts.append(Text(progress.standstill, style="yellow", overflow="fold"))
+    def _rows(
+        self,
+        progress: TrainingProgress | None,
+        groups: tuple[LiveLine, ...],
+        columns: int,
+        rows: int,
+    ) -> str:
+        if columns < _BAR_COLUMNS or rows < _BAR_ROWS:
+            return "" if progress is None else str(progress)[: columns - 1]
+        parts: list[Table | Text] = []
+        if progress is not None:
+            parts += [_bar(progress), _figures(progress)]
+            if progress.standstill:
+                parts.append(Text(progress.standstill, style="yellow", overflow="fold"))
         below = [_group(group) for group in groups[: max(0, rows - _BAR_ROWS)]]
         with self._console.capture() as captured:
             self._console.print(Group(*parts, *below), width=columns - 1)
@@ -119,7 +137,7 @@ def _group(line: LiveLine) -> Text:
     return Text(f"{line.group:{_NAME_COLUMNS}} {figures}", no_wrap=True, overflow="crop")
 
 
-class LivePrinter(Printer):  # type: ignore[misc]  # honcho has no types
+class LivePrinter:
     """Prints the output of processes; on a terminal, the training's progress stays below it.
 
     So does a line for each group of processes; see ``relaax.telemetry.live_lines``.
@@ -130,11 +148,11 @@ class LivePrinter(Printer):  # type: ignore[misc]  # honcho has no types
     """
 
     def __init__(self, stream: TextIO, log: ProcessLog | None = None) -> None:
-        super().__init__(output=stream, colour=can_draw_on(stream))
+        self._printer = Printer(output=stream, colour=can_draw_on(stream))
         self._stream = stream
         self._log = log
         self._view = ProgressView(stream) if can_draw_on(stream) else None
-        self._progress = ""
+        self._progress: TrainingProgress | None = None
         #: The newest live line of each process, by its name.
         self._lines: dict[str, LiveLine] = {}
 
@@ -143,15 +161,22 @@ class LivePrinter(Printer):  # type: ignore[misc]  # honcho has no types
         """How many seconds should be between two live lines of a process."""
         return LINES_INTERVAL_S if self._view is None else ROWS_INTERVAL_S
 
+    def make_room_for(self, names: Iterable[str]) -> None:
+        """Let the names of processes stand in one column."""
+        self._printer.width = max(map(len, names))
+
     def write(self, message: Any) -> None:
         """Print one message of a process, and write it into the log."""
         data = message.data
         text = data.decode("utf-8", "replace") if isinstance(data, bytes) else data
+        state = state_in(text.rstrip())
+        if state is not None:
+            text = str(state)
         if self._log is not None:
             for line in text.splitlines():
-                self._log.write(message.name, message.time, line)
+                self._log.write(message.name, message.time, line, is_state=state is not None)
         try:
-            self._print(message, text.rstrip())
+            self._print(message._replace(data=text), state)
         except OSError:
             self._discard_further_output()
             signal.raise_signal(signal.SIGTERM)
@@ -160,37 +185,32 @@ class LivePrinter(Printer):  # type: ignore[misc]  # honcho has no types
         """Print the last progress as lines of its own, in the place of the rows that showed it."""
         if self._view is None:
             return
-        last = [*map(str, self._groups()), *([self._progress] if self._progress else [])]
+        last = [*map(str, self._groups()), *([str(self._progress)] if self._progress else [])]
         if last:
             print(f"{self._view.erase()}{chr(10).join(last)}", file=self._stream, flush=True)
-        self._progress = ""
+        self._progress = None
         self._lines.clear()
 
-    def _print(self, message: Any, line: str) -> None:
+    def _print(self, message: Any, state: TrainingProgress | LiveLine | None) -> None:
         if self._view is None:
-            super().write(message)
+            self._printer.write(message)
             return
         self._stream.write(self._view.erase())
-        if not self._keep(message.name, line):
-            super().write(message)
+        match state:
+            case TrainingProgress():
+                self._progress = state
+            case LiveLine():
+                self._lines[message.name] = state
+            case None:
+                self._printer.write(message)
         drawn = self._view.draw(self._progress, self._groups())
         print(drawn, end="", file=self._stream, flush=True)
 
-    def _keep(self, process: str, line: str) -> bool:
-        """Keep a line that is shown below the log; return False if it belongs to the log."""
-        if line.startswith(PREFIX):
-            self._progress = line
-            return True
-        live = LiveLine.parse(line)
-        if live is not None:
-            self._lines[process] = live
-        return live is not None
-
     def _groups(self) -> list[LiveLine]:
         """Return a line for each group, made of the newest ones of its processes."""
-        of_groups = [
-            [line for line in self._lines.values() if line.group == group] for group in GROUPS
-        ]
+        lines = self._lines.values()
+        groups = dict.fromkeys([*GROUPS, *(line.group for line in lines)])
+        of_groups = [[line for line in lines if line.group == group] for group in groups]
         return [combined(lines) for lines in of_groups if lines]
 
     def _discard_further_output(self) -> None:

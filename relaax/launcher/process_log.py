@@ -16,8 +16,6 @@ from relaax.configuration import PARAMETER_SERVER
 from relaax.errors import ConfigurationError
 from relaax.launcher.described import Described
 from relaax.launcher.runner import SYSTEM
-from relaax.parameters.process.progress import PREFIX
-from relaax.telemetry.live_lines import GROUPS
 from relaax.telemetry.logs import SharedLogFile
 
 #: The name of the file in a training's folder.
@@ -43,9 +41,6 @@ _LOGGED = re.compile(
 #: The launcher's own line.
 _STARTED = re.compile(r"(?P<process>\S+) started \(pid=(?P<pid>\d+)( at \S+)?\)$")
 _ERROR = re.compile(r"[\w.-]+: error: ")
-_PROGRESS = re.compile(
-    "|".join(re.escape(start) for start in (PREFIX, *(f"{g}: " for g in GROUPS)))
-)
 
 
 class ProcessLog:
@@ -67,11 +62,11 @@ class ProcessLog:
         """Write that the processes are started."""
         self.write(SYSTEM, datetime.now(), BEGINS)
 
-    def write(self, process: str, when: datetime, line: str) -> None:
-        """Write a line of a process."""
+    def write(self, process: str, when: datetime, line: str, *, is_state: bool = False) -> None:
+        """Write a line of a process, which may say how far it is."""
         if begun := _STARTED.match(line):
             self._pids[begun["process"]] = int(begun["pid"])
-        if _PROGRESS.match(line) and not self._is_due(process):
+        if is_state and not self._is_due(process):
             return
         found = _LOGGED.fullmatch(line)
         pid, level, message = self._pids.get(process, os.getpid()), _level_of(line), line

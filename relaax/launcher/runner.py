@@ -94,7 +94,7 @@ class Runner:
             name: _Process(name, engine, self._events, colour)
             for name, colour in zip(names, get_colours(), strict=False)
         }
-        printer.width = max(map(len, [SYSTEM, *self._processes]))
+        printer.make_room_for([SYSTEM, *self._processes])
         engine.on_change = lambda name: self._processes[name].start_again()
         self._status: int | None = None
         self._received: int | None = None

@@ -1,12 +1,13 @@
-"""A process's state in one line, again and again, while ``relaax-train`` shows it.
+"""A process's state in one line of JSON, again and again, while ``relaax-train`` shows it.
 
-``learner: updates 8,112 | updates/s 120 | steps stored 25,000 of 100,000``
+``relaax-live {"group": "learner", "figures": [{"value": 8112, "what": "updates", "of": null}]}``
 
 The processes of a group, for example three replay servers, have the same figures. ``relaax-train``
 shows one line for each group: amounts are added up, and other figures (``per``, ``%``, ``mean``)
-are averaged.
+are averaged. A person reads ``learner: updates 8,112 | updates/s 120``.
 """
 
+import json
 import math
 import os
 import re
@@ -14,8 +15,11 @@ import select
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Self, TextIO
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, TextIO
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
 
 #: The groups with live lines, in the order in which they are shown.
 GROUPS = ("learner", "replay", "RLX server", "actor", "evaluation", "environments")
@@ -23,10 +27,15 @@ GROUPS = ("learner", "replay", "RLX server", "actor", "evaluation", "environment
 #: The environment variable by which ``relaax-train`` asks for these lines: seconds between two.
 ASKED_BY = "RELAAX_LIVE_LINES"
 
-_SEPARATOR = " | "
-_NUMBER = r"-?[\d,]+(?:\.\d+)?"
-_FIGURE = re.compile(rf"(?P<what>\S.*?) (?P<value>{_NUMBER})(?: of (?P<of>{_NUMBER}))?")
+#: The start of a line that ``relaax-train`` reads.
+MARK = "relaax-live "
+
 _AVERAGED = re.compile(r"\bper\b|^%|\bmean\b")
+
+
+def as_line(state: "DataclassInstance") -> str:
+    """Return the line of a state, which is a ``LiveLine`` or the progress of a training."""
+    return MARK + json.dumps(asdict(state), default=float)
 
 
 @dataclass(frozen=True)
@@ -36,15 +45,6 @@ class Figure:
     value: float
     what: str
     of: float | None = None
-
-    @classmethod
-    def parse(cls, text: str) -> Self:
-        """Return the figure of its text; ValueError if it cannot be read."""
-        found = _FIGURE.fullmatch(text)
-        if found is None:
-            raise ValueError(f"{text!r} is no figure")
-        of = found["of"]
-        return cls(_value(found["value"]), found["what"], None if of is None else _value(of))
 
     def __str__(self) -> str:
         of = "" if self.of is None else f" of {_text(self.of)}"
@@ -58,19 +58,8 @@ class LiveLine:
     group: str
     figures: tuple[Figure, ...]
 
-    @classmethod
-    def parse(cls, line: str) -> Self | None:
-        """Return the content of a line; None for other lines: a process may write anything."""
-        group, colon, rest = line.partition(": ")
-        if not colon or group not in GROUPS:
-            return None
-        try:
-            return cls(group, tuple(Figure.parse(part) for part in rest.split(_SEPARATOR)))
-        except ValueError:
-            return None
-
     def __str__(self) -> str:
-        return f"{self.group}: {_SEPARATOR.join(map(str, self.figures))}"
+        return f"{self.group}: {' | '.join(map(str, self.figures))}"
 
 
 def combined(lines: Sequence[LiveLine]) -> LiveLine:
@@ -110,7 +99,7 @@ class LiveLineWriter:
         self._due = self._clock() + self._interval_s
         if not _has_room(self._stream):
             return
-        line = LiveLine(self._group, tuple(self._figures()))
+        line = as_line(LiveLine(self._group, tuple(self._figures())))
         try:
             print(line, file=self._stream, flush=True)
         except OSError:  # its reader has ended: this process goes on
@@ -140,10 +129,6 @@ def _combined(same: Sequence[Figure]) -> Figure:
     if _AVERAGED.search(what):
         value /= len(same)
     return Figure(value, what, sum(limits) if limits else None)
-
-
-def _value(text: str) -> float:
-    return float(text.replace(",", ""))
 
 
 def _text(value: float) -> str:

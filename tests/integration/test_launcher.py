@@ -17,6 +17,8 @@ from processes import COMMANDS, REPOSITORY, SMALL_DA3C, Training, free_port, wai
 from terminal_screen import on_screen
 
 from relaax.configuration.algorithm_loader import load_algorithm
+from relaax.parameters.process.progress import TrainingProgress
+from relaax.telemetry.live_lines import Figure, LiveLine, as_line
 
 pytestmark = pytest.mark.integration
 
@@ -84,39 +86,19 @@ def test_the_first_process_to_end_gives_the_status_and_the_others_are_stopped(pr
     assert "other  | saved" in completed.stdout
 
 
-def test_progress_without_a_terminal_is_an_ordinary_line(procfile):
-    completed = run(procfile(ps="print('training: step 1'); print('training: step 2')"))
-    assert "ps     | training: step 1" in completed.stdout
-    assert "ps     | training: step 2" in completed.stdout
-
-
-def test_progress_on_a_terminal_stays_in_one_line_below_the_log(procfile):
-    long = "x" * 100
-    path = procfile(
-        ps=f"for n in range(3): print(f'training: step {{n}} {long}'); print(f'warning {{n}}')"
-    )
-    ours, theirs = pty.openpty()
-    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
-    process = subprocess.Popen([TRAIN, path], stdout=theirs, env=without("COLUMNS"))
-    os.close(theirs)
-    shown = everything_of(ours)
-    assert process.wait(60) == 0
-    assert without_times(on_screen(shown)) == [
-        "system | ps started (pid=)",
-        *(f"ps     | warning {n}" for n in range(3)),
-        "system | ps stopped (rc=)",
-        f"training: step 2 {long}",
-    ]
-    assert f"training: step 1 {long}"[:79] in shown
-    assert f"step 1 {long}" not in shown
-
-
 #: Prints the progress of a training that is half done, and a warning.
-TRAINING = """
-print("training: step 5,000 of 10,000 at 100/s | return 9.5 of 20 (100 episodes) | "
-      "8 environments on 2 connections | 1 checkpoint | at most 0:00:50 left")
+PROGRESS = TrainingProgress(
+    global_t=5000, steps_per_s=100, mean_return=9.5, episodes=100, checkpoints=1, last_t=10_000,
+    goal_return=20, environments=8, connections=2, seconds_left=50,
+)  # fmt: skip
+TRAINING = f"""
+print({as_line(PROGRESS)!r})
 print("a warning")
 """
+
+
+def test_progress_without_a_terminal_is_an_ordinary_line(procfile):
+    assert f"ps     | {PROGRESS}" in run(procfile(ps=TRAINING)).stdout
 
 
 def started_on_a_terminal(path: Path, rows: int = 24, columns: int = 80, **variables: str):
@@ -161,10 +143,19 @@ def test_progress_fits_a_terminal_of_any_size(procfile, rows, columns):
 
 
 #: What two learners and environments say of themselves; the first learner says more than once.
+def says(group: str, *figures: Figure) -> str:
+    """Return a program that prints the line of a group."""
+    return f"print({as_line(LiveLine(group, figures))!r}, flush=True)"
+
+
 GROUPS = {
-    "one": "for n in range(3): print(f'learner: updates {n},000 | updates per step 0.5')",
-    "two": "print('learner: updates 500 | updates per step 1'); print('a warning')",
-    "env": "print('environments: connected 3 of 4')",
+    "one": "\n".join(
+        says("learner", Figure(n * 1000, "updates"), Figure(0.5, "updates per step"))
+        for n in range(3)
+    ),
+    "two": says("learner", Figure(500, "updates"), Figure(1, "updates per step"))
+    + "; print('a warning')",
+    "env": says("environments", Figure(3, "connected", of=4)),
 }
 GROUPS = {name: f"{program}\n{OBEDIENT}" for name, program in GROUPS.items()}
 

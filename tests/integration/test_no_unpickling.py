@@ -70,7 +70,7 @@ def test_no_process_of_a_training_unpickles_anything(
 
     wait_for(lambda: learnt() > 20, "learning")
     for process in playing:
-        process.says("1 of 1 environments connected")
+        process.says("connected 1 of 1")
     for server in saves:
         server.signal(signal.SIGTERM)
         assert server.wait() == 0

@@ -1,30 +1,17 @@
 """The progress line of a training."""
 
 import os
-import re
 import shutil
 import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Self, TextIO
+from typing import TextIO
 
-#: The start of a progress line, by which the launcher recognises it.
-PREFIX = "training: "
+from relaax.telemetry.live_lines import as_line, asked_interval_s
 
 #: Moves to the start of the terminal's row and erases the row.
 ERASE_LINE = "\r\x1b[K"
-
-_LINE = re.compile(
-    rf"{PREFIX}step (?P<global_t>[\d,]+)(?: of (?P<last_t>[\d,]+))? at (?P<rate>-?[\d,]+)/s \| "
-    r"return (?P<mean>\S+)(?: of (?P<goal>\S+))? "
-    r"\((?P<episodes>\d+)(?: of (?P<needed>\d+))? episodes?\) \| "
-    r"(?:evaluated (?P<evaluation>\S+) \((?P<evaluations>\d+) episodes?\) \| )?"
-    r"(?:(?P<environments>\d+) environments?(?: on (?P<connections>\d+) connections?)? \| )?"
-    r"(?P<checkpoints>\d+) checkpoints?"
-    r"(?: \| (?:at most )?(?P<hours>\d+):(?P<minutes>\d\d):(?P<seconds>\d\d) left)?"
-    r"(?: \| (?P<standstill>no (?:step|update) .+))?"
-)
 
 
 def can_draw_on(stream: TextIO) -> bool:
@@ -67,41 +54,6 @@ class TrainingProgress:
     #: Why the training makes no progress; "" while it does.
     standstill: str = ""
 
-    @classmethod
-    def parse(cls, line: str) -> Self | None:
-        """Return what a progress line says; None if it is none.
-
-        The lines are those of another process, which may write anything.
-        """
-        found = _LINE.fullmatch(line)
-        try:
-            return None if found is None else cls._of(found)
-        except ValueError:  # a word instead of a number, or a comma without one
-            return None
-
-    @classmethod
-    def _of(cls, found: re.Match[str]) -> Self:
-        """Return what a line says; ValueError for what is no number."""
-        left = None
-        if found["hours"]:
-            left = (int(found["hours"]) * 60 + int(found["minutes"])) * 60 + int(found["seconds"])
-        return cls(
-            global_t=_number(found["global_t"]),
-            steps_per_s=_number(found["rate"]),
-            mean_return=None if found["mean"] == "-" else float(found["mean"]),
-            episodes=int(found["episodes"]),
-            checkpoints=int(found["checkpoints"]),
-            last_t=_number(found["last_t"]) if found["last_t"] else None,
-            goal_return=float(found["goal"]) if found["goal"] else None,
-            environments=int(found["environments"]) if found["environments"] else None,
-            connections=int(found["connections"]) if found["connections"] else None,
-            seconds_left=left,
-            needed_episodes=int(found["needed"]) if found["needed"] else None,
-            mean_evaluation=float(found["evaluation"]) if found["evaluation"] else None,
-            evaluations=int(found["evaluations"] or 0),
-            standstill=found["standstill"] or "",
-        )
-
     def __str__(self) -> str:
         rate = f"{self.steps_per_s:,.0f}/s"
         parts = [f"{self.steps()} at {rate}", f"{self.returns()} ({self.averaged()})"]
@@ -114,7 +66,7 @@ class TrainingProgress:
             parts.append(self.time_left())
         if self.standstill:
             parts.append(self.standstill)
-        return PREFIX + " | ".join(parts)
+        return "training: " + " | ".join(parts)
 
     def steps(self) -> str:
         """Return the global step, and the last one if it is known."""
@@ -159,10 +111,6 @@ def counted(count: int, what: str) -> str:
     return f"{count} {what}" + ("" if count == 1 else "s")
 
 
-def _number(text: str) -> int:
-    return int(text.replace(",", ""))
-
-
 class StepRate:
     """Measures the steps per second between two updates, and their smoothed rate."""
 
@@ -191,11 +139,16 @@ class StepRate:
 
 
 class ProgressPrinter:
-    """Shows the progress in place on a terminal, else as a line every ``interval_s`` seconds."""
+    """Shows the progress in place on a terminal, else as a line every ``interval_s`` seconds.
+
+    ``relaax-train`` gets lines that it can read.
+    """
 
     def __init__(self, stream: TextIO | None = None, interval_s: float = 2.0) -> None:
         self._stream = sys.stdout if stream is None else stream
         self._in_place = can_draw_on(self._stream)
+        is_asked = not self._in_place and asked_interval_s() is not None
+        self._text: Callable[[TrainingProgress], str] = as_line if is_asked else str
         self._interval_s = 0.0 if self._in_place else interval_s
         self._shown_at = -interval_s
 
@@ -208,8 +161,9 @@ class ProgressPrinter:
             row = ERASE_LINE + in_one_row(str(progress))
             print(row, end="", file=self._stream, flush=True)
         else:
-            print(progress, file=self._stream, flush=True)
+            print(self._text(progress), file=self._stream, flush=True)
 
     def close(self, progress: TrainingProgress) -> None:
         """Show the last progress and end the line."""
-        print(f"{ERASE_LINE if self._in_place else ''}{progress}", file=self._stream, flush=True)
+        erase = ERASE_LINE if self._in_place else ""
+        print(f"{erase}{self._text(progress)}", file=self._stream, flush=True)

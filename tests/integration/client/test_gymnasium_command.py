@@ -61,7 +61,7 @@ def test_environments_that_share_a_connection_are_counted_each(server) -> None:
         *("--count", "5", "--per-connection", "5", "--episodes", "10"),
     )
     assert (result.returncode, result.stderr) == (0, "")
-    assert " of 5 environments connected, 10 episodes, mean return" in result.stdout
+    assert " of 5 | episodes 10 | steps/s " in result.stdout
     assert [hello.environments for hello in server.hellos] == [5]
 
 

@@ -1,11 +1,12 @@
 import io
+import json
 import statistics
 
 from clock import Clock
 
 from relaax.client.run_progress import ProgressDisplay, RunProgress
 from relaax.client.simulator import EpisodeSummary
-from relaax.telemetry.live_lines import ASKED_BY
+from relaax.telemetry.live_lines import ASKED_BY, MARK
 
 
 class Terminal(io.StringIO):
@@ -15,14 +16,12 @@ class Terminal(io.StringIO):
 
 def test_the_line_counts_and_averages_the_last_hundred_episodes() -> None:
     progress = RunProgress(4)
-    assert progress.line(0) == (
-        "0 of 4 environments connected, 0 episodes, mean return of the last 100: -, 0 steps/s"
-    )
+    assert str(progress.line(0)) == "environments: connected 0 of 4 | episodes 0 | steps/s 0"
     progress.connected = 3
     for episode_return in [1000.0] + [1.0, 2.0] * 50:
         progress.add_episode(EpisodeSummary(episode_return, 10, 0.5))
-    assert progress.line(12.6) == (
-        "3 of 4 environments connected, 101 episodes, mean return of the last 100: 1.50, 13 steps/s"
+    assert str(progress.line(12.6)) == (
+        "environments: connected 3 of 4 | episodes 101 | steps/s 13 | mean return 1.50"
     )
 
 
@@ -41,8 +40,8 @@ def test_elsewhere_than_on_a_terminal_a_line_comes_soon_and_then_every_ten_secon
     progress.steps = 210
     display.refresh()
     first, second = stream.getvalue().splitlines()
-    assert first.endswith(" 5 steps/s")
-    assert second.endswith(" 20 steps/s")
+    assert first.endswith(" steps/s 5")
+    assert second.endswith(" steps/s 20")
 
 
 def test_on_a_terminal_the_line_is_replaced_until_the_end() -> None:
@@ -53,7 +52,7 @@ def test_on_a_terminal_the_line_is_replaced_until_the_end() -> None:
         display.refresh()
     display.finish()
     shown = stream.getvalue()
-    assert shown.count("\r0 of 1 environments") == 3
+    assert shown.count("\renvironments: connected 0 of 1") == 3
     assert shown.count("\n") == 1
     assert shown.endswith("\n")
 
@@ -69,9 +68,11 @@ def test_relaax_train_gets_a_live_line_as_often_as_it_asks(monkeypatch) -> None:
         display.refresh()
         display.refresh()
         progress.add_episode(EpisodeSummary(9.5, 10, 0.5))
-    assert stream.getvalue().splitlines() == [
-        "environments: connected 3 of 4 | episodes 0 | steps/s 50",
-        "environments: connected 3 of 4 | episodes 1 | steps/s 25 | mean return 9.50",
+    lines = [json.loads(line.removeprefix(MARK)) for line in stream.getvalue().splitlines()]
+    shown = [{each["what"]: each["value"] for each in line["figures"]} for line in lines]
+    assert shown == [
+        {"connected": 3, "episodes": 0, "steps/s": 50},
+        {"connected": 3, "episodes": 1, "steps/s": 25, "mean return": 9.5},
     ]
 
 

@@ -55,13 +55,14 @@ def test_the_line_with_which_a_server_gives_up_is_an_error(written):
     assert written(said) == [f"rlx [12] ERROR: {said}"]
 
 
-def test_progress_is_written_once_a_minute(written, clock):
-    lines = ["training: step 1", "learner: updates 7", "RLX server: workers 2", "a warning"]
-    assert len(written(*lines)) == 2
-    clock[0] = 59.0
-    assert len(written(*lines)) == 3
-    clock[0] = 60.0
-    assert written(*lines)[-2:] == ["rlx [12] INFO: training: step 1", "rlx [12] INFO: a warning"]
+def test_how_far_a_process_is_is_written_once_a_minute(tmp_path, log, clock):
+    for now in (0.0, 59.0, 60.0):
+        clock[0] = now
+        for line in ("training: step 1", "learner: updates 7"):
+            log.write("rlx", WHEN, line, is_state=True)
+    log.write("rlx", WHEN, "a warning")
+    written = [line.partition("INFO: ")[2] for line in (tmp_path / "log").read_text().splitlines()]
+    assert written[1:] == ["training: step 1"] * 2 + ["a warning"]
 
 
 @pytest.fixture(name="yaml")

@@ -5,7 +5,9 @@ from dataclasses import replace
 
 import pytest
 
+from relaax.launcher.live_printer import state_in
 from relaax.parameters.process.progress import ProgressPrinter, StepRate, TrainingProgress
+from relaax.telemetry.live_lines import ASKED_BY
 
 
 class Terminal(io.StringIO):
@@ -55,54 +57,6 @@ def test_the_return_of_evaluations_is_shown_beside_that_of_the_training():
 
 def test_without_a_goal_return_the_time_left_is_no_limit():
     assert str(replace(FULL, goal_return=None)).endswith(" | 0:01:39 left")
-
-
-@pytest.mark.parametrize(
-    "progress",
-    [
-        FULL,
-        replace(FULL, goal_return=None),
-        replace(FULL, episodes=14, needed_episodes=100),
-        replace(FULL, mean_return=-20.5, goal_return=-1.5, seconds_left=100 * 3600),
-        replace(FULL, last_t=None, seconds_left=None),
-        TrainingProgress(0, 0, None, 0, 0),
-        replace(FULL, mean_evaluation=-3.5, evaluations=1),
-        TrainingProgress(7, 0, None, 0, 0, mean_evaluation=500.0, evaluations=20),
-        TrainingProgress(7, 0, None, 0, 3, environments=0),
-        TrainingProgress(7, 0, 1.0, 1, 1, environments=1),
-        TrainingProgress(7, 0, 1.0, 1, 1, environments=1, connections=1),
-    ],
-)
-def test_a_line_can_be_read_again(progress):
-    assert TrainingProgress.parse(str(progress)) == progress
-
-
-@pytest.mark.parametrize("mean", ["nan", "inf", "-inf"])
-def test_a_return_that_is_not_finite_can_be_read(mean):
-    line = str(replace(FULL, mean_return=float(mean)))
-    assert str(TrainingProgress.parse(line)) == line
-
-
-def test_other_lines_are_no_progress():
-    for line in ("training: step 1", "training: ", str(FULL) + "!", ""):
-        assert TrainingProgress.parse(line) is None
-
-
-@pytest.mark.parametrize(
-    ("number", "word"),
-    [
-        ("437.2", "x"),
-        ("of 475", "of goal"),
-        ("163,904", ","),
-        ("500,000", ",,"),
-        ("3,412", "-,"),
-        ("163,904", "9" * 5000),
-    ],
-)
-def test_a_line_that_only_looks_like_progress_is_none(number, word):
-    line = str(FULL)
-    assert number in line
-    assert TrainingProgress.parse(line.replace(number, word)) is None
 
 
 def test_the_part_that_is_done_is_known_with_the_last_step():
@@ -166,6 +120,13 @@ def test_a_file_gets_a_line_an_interval_and_the_last_one():
         printer.show(SOME)
     printer.close(SOME)
     assert file.getvalue() == f"{SOME}\n" * 2
+
+
+def test_relaax_train_gets_lines_that_it_can_read(monkeypatch):
+    monkeypatch.setenv(ASKED_BY, "2")
+    file = io.StringIO()
+    ProgressPrinter(file).show(SOME)
+    assert state_in(file.getvalue().rstrip()) == SOME
 
 
 def test_the_rate_is_steps_over_seconds_since_the_last_update():

@@ -2,18 +2,20 @@
 
 import io
 import re
+from dataclasses import replace
 
 import pytest
 from rich.text import Text
 from terminal_screen import on_screen
 
-from relaax.launcher.live_printer import ProgressView
-from relaax.telemetry.live_lines import Figure, LiveLine
+from relaax.launcher.live_printer import ProgressView, state_in
+from relaax.parameters.process.progress import TrainingProgress
+from relaax.telemetry.live_lines import MARK, Figure, LiveLine, as_line
 
-LINE = (
-    "training: step 163,904 of 500,000 at 3,412/s | return 437.2 of 475 (100 episodes) | "
-    "8 environments on 2 connections | 0 checkpoints | at most 0:01:39 left"
-)
+SOME = TrainingProgress(
+    global_t=163_904, steps_per_s=3412, mean_return=437.2, episodes=100, checkpoints=0,
+    last_t=500_000, goal_return=475.0, environments=8, connections=2, seconds_left=99,
+)  # fmt: skip
 
 
 @pytest.fixture(name="resize")
@@ -38,14 +40,14 @@ def view():
 def test_every_row_is_shorter_than_the_terminal(resize, rows):
     for columns in range(1, 200):
         resize(columns, rows)
-        drawn = view().draw(LINE).splitlines()
+        drawn = view().draw(SOME).splitlines()
         assert all(Text.from_ansi(row).cell_len < columns for row in drawn), columns
         assert len(drawn) <= (2 if rows >= 6 else 1)
 
 
 def test_80_columns_have_room_for_how_many_episodes_a_goal_needs(resize):
     resize(80)
-    drawn = view().draw(LINE.replace("(100 episodes)", "(14 of 100 episodes)"))
+    drawn = view().draw(replace(SOME, episodes=14, needed_episodes=100))
     assert Text.from_ansi(drawn.splitlines()[-1]).plain.rstrip() == (
         "step 163,904 of 500,000 | return 437.2 of 475 (14 of 100) | 8 environments"
     )
@@ -54,7 +56,7 @@ def test_80_columns_have_room_for_how_many_episodes_a_goal_needs(resize):
 def test_what_is_drawn_is_erased_and_the_log_stays(resize):
     resize(100)
     shown = view()
-    drawn = as_sent("a log\n" + shown.draw(LINE))
+    drawn = as_sent("a log\n" + shown.draw(SOME))
     assert len(on_screen(drawn)) == 3
     assert on_screen(drawn + shown.erase()) == ["a log"]
     assert shown.erase() == ""
@@ -63,7 +65,7 @@ def test_what_is_drawn_is_erased_and_the_log_stays(resize):
 def test_rows_that_a_narrower_terminal_has_broken_are_erased(resize):
     resize(100)
     shown = view()
-    drawn = as_sent("a log\n" + shown.draw(LINE))
+    drawn = as_sent("a log\n" + shown.draw(SOME))
     resize(60)
     assert len(on_screen(drawn, columns=60)) == 5
     broken = "\r\n".join(on_screen(drawn, columns=60))
@@ -78,7 +80,7 @@ GROUPS = [
 
 def test_groups_of_processes_have_rows_below(resize):
     resize(80)
-    _, _, *rows = on_screen(as_sent(view().draw(LINE, GROUPS)))
+    _, _, *rows = on_screen(as_sent(view().draw(SOME, GROUPS)))
     assert rows == [
         "learner      updates 1,234 | steps stored 25 of 100",
         "environments connected 3 of 4",
@@ -87,7 +89,7 @@ def test_groups_of_processes_have_rows_below(resize):
 
 def test_before_the_first_progress_groups_are_shown_alone(resize):
     resize(80)
-    shown = on_screen(as_sent(view().draw("", GROUPS)))
+    shown = on_screen(as_sent(view().draw(None, GROUPS)))
     assert [row.split()[0] for row in shown] == ["learner", "environments"]
 
 
@@ -95,7 +97,7 @@ def test_before_the_first_progress_groups_are_shown_alone(resize):
 def test_groups_take_no_rows_that_the_log_needs(resize, rows, groups):
     for columns in (50, 60, 120):
         resize(columns, rows)
-        drawn = view().draw(LINE, GROUPS).splitlines()
+        drawn = view().draw(SOME, GROUPS).splitlines()
         assert len(drawn) == (2 + groups if rows >= 6 else 1)
         assert all(Text.from_ansi(row).cell_len < columns for row in drawn)
 
@@ -103,14 +105,13 @@ def test_groups_take_no_rows_that_the_log_needs(resize, rows, groups):
 def test_groups_are_erased_with_the_rest(resize):
     resize(100)
     shown = view()
-    drawn = as_sent("a log\n" + shown.draw(LINE, GROUPS))
+    drawn = as_sent("a log\n" + shown.draw(SOME, GROUPS))
     assert on_screen(drawn + shown.erase()) == ["a log"]
 
 
 def test_a_training_without_a_last_step_is_drawn_too(resize):
     resize(80)
-    line = "training: step 7 at 0/s | return - (0 episodes) | 0 checkpoints"
-    drawn = view().draw(line)
+    drawn = view().draw(TrainingProgress(7, 0, None, 0, 0))
     bar, figures = on_screen(as_sent(drawn))
     assert "%" not in bar
     assert figures == "step 7 | return -"
@@ -120,18 +121,32 @@ def test_a_bar_without_an_end_is_not_one_that_has_not_begun(resize, monkeypatch)
     """It is of many colours, where the other one is of one."""
     resize(80)
     monkeypatch.setenv("FORCE_COLOR", "1")
-    lines = ["training: step 7 at 0/s", "training: step 0 of 9 at 0/s"]
-    lines = [f"{line} | return - (0 episodes) | 0 checkpoints" for line in lines]
-    colours = [len(set(re.findall(r"\x1b\[[0-9;]*m", view().draw(line)))) for line in lines]
+    without_end = TrainingProgress(7, 0, None, 0, 0)
+    drawn = [
+        view().draw(each) for each in (without_end, replace(without_end, last_t=9, global_t=0))
+    ]
+    colours = [len(set(re.findall(r"\x1b\[[0-9;]*m", rows))) for rows in drawn]
     assert colours[0] > colours[1]
 
 
 def test_where_output_has_no_unicode_the_bar_has_none():
     stream = io.TextIOWrapper(io.BytesIO(), encoding="ascii")
-    assert ProgressView(stream).draw(LINE).isascii()
+    assert ProgressView(stream).draw(SOME).isascii()
 
 
 def test_what_evaluations_come_to_is_shown_among_the_figures(resize):
     resize(100)
-    line = LINE.replace("| 8 env", "| evaluated 481.9 (20 episodes) | 8 env")
-    assert "return 437.2 of 475 | evaluated 481.9 | 8 environments" in view().draw(line)
+    drawn = view().draw(replace(SOME, mean_evaluation=481.9, evaluations=20))
+    assert "return 437.2 of 475 | evaluated 481.9 | 8 environments" in drawn
+
+
+@pytest.mark.parametrize("state", [SOME, replace(SOME, mean_return=float("inf")), *GROUPS])
+def test_a_state_is_read_from_its_line(state):
+    assert state_in(as_line(state)) == state
+
+
+@pytest.mark.parametrize(
+    "line", ["", str(SOME), MARK, f"{MARK}{{}}", f'{MARK}{{"group": "learner"}}']
+)
+def test_other_lines_are_no_state(line):
+    assert state_in(line) is None
