@@ -36,7 +36,6 @@ from relaax.configuration.load import (
     load_replay_server,
     load_rlx_server,
 )
-from relaax.configuration.option_base import require_interval_of_eviction, require_none_of
 from relaax.configuration.option_kinds import AwsAccess, S3Location
 from relaax.configuration.options import (
     ActorOptions,
@@ -54,5 +53,5 @@ __all__ = [
     "ReplayServerConfiguration", "ReplayServerOptions", "RlxServerConfiguration",
     "RlxServerOptions", "S3Location", "leave_at_once", "leave_undisturbed", "load_actor",
     "load_export", "load_learner", "load_parameter_server", "load_replay_server",
-    "load_rlx_server", "require_interval_of_eviction", "require_none_of", "run_command"
+    "load_rlx_server", "run_command"
 ]  # fmt: skip

@@ -1,7 +1,6 @@
 """Builds the command-line parsers from the declared options."""
 
 import argparse
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -10,8 +9,8 @@ from pydantic.fields import FieldInfo
 from relaax import __version__
 from relaax.configuration.commands import Command
 from relaax.configuration.merging import ALGORITHM
-from relaax.configuration.option_base import AccessOptions
-from relaax.configuration.option_kinds import Flag
+from relaax.configuration.option_base import IN_ACCESS
+from relaax.configuration.option_kinds import Flag, marks_of
 
 _PRECEDENCE = """
 A flag beats the YAML file, and the YAML file beats the default. In the YAML file, write the same
@@ -61,25 +60,19 @@ def build_parser(command: Command[Any]) -> argparse.ArgumentParser:
         "and the source of it, and exit",
     )
     fields = options.model_fields
-    own = list(options.__annotations__)  # before those that several commands have
-    for name in dict.fromkeys([*own, *fields]):
-        if name not in AccessOptions.model_fields:
-            _add_flag(parser, fields[name], command.says)
     access = parser.add_argument_group(
         "access", "also keys of the section access of the YAML file, which holds for all servers"
     )
-    for name in AccessOptions.model_fields:
-        if name in fields:
-            _add_flag(access, fields[name], command.says)
+    own = [name for name in options.__annotations__ if name in fields]
+    for name in dict.fromkeys([*own, *fields]):  # its own before those that several commands have
+        _add_flag(access if IN_ACCESS in marks_of(fields[name]) else parser, fields[name])
     return parser
 
 
-def _add_flag(
-    parser: argparse._ActionsContainer, field: FieldInfo, says: Mapping[str, str]
-) -> None:
-    flag = _flag(field)
+def _add_flag(parser: argparse._ActionsContainer, field: FieldInfo) -> None:
+    flag = next(mark for mark in marks_of(field) if isinstance(mark, Flag))
     metavar = flag.metavar
-    described = f"{says.get(str(field.alias), field.description)}{_default(field.default)}"
+    described = f"{field.description}{_default(field.default)}"
     settings: dict[str, Any] = {"help": described.replace("%", "%%"), "dest": field.alias}
     if metavar == ():
         # The flag --no-... overrides a true in the YAML file.
@@ -93,14 +86,6 @@ def _add_flag(
         elif flag.alone is not None:
             settings |= {"nargs": "?", "const": flag.alone}
     parser.add_argument(str(field.alias), **settings)
-
-
-def _flag(field: FieldInfo) -> Flag:
-    """Return how the field looks; of an optional field that is in its union."""
-    marks = [*field.metadata]
-    for part in getattr(field.annotation, "__args__", ()):
-        marks += getattr(part, "__metadata__", ())
-    return next(mark for mark in marks if isinstance(mark, Flag))
 
 
 def _default(value: Any) -> str:

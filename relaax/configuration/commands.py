@@ -1,8 +1,7 @@
 """The commands: the help and the options of each."""
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
-from typing import Any, Generic
+from dataclasses import dataclass
+from typing import Generic
 
 from relaax.configuration.merging import Options
 from relaax.configuration.options import (
@@ -13,12 +12,6 @@ from relaax.configuration.options import (
     ReplayServerOptions,
     RlxServerOptions,
 )
-from relaax.errors import ConfigurationError
-
-#: Options of an RLX server that have an effect with ``--exploit`` alone.
-_WITH_EXPLOIT = (
-    "stochastic", "checkpoint_dir", "checkpoint_aws_s3", "aws_keys", "aws_endpoint_url"
-)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -34,37 +27,7 @@ class Command(Generic[Options]):
     key: str
     #: Whether the YAML file may be the first argument, without ``--config``.
     takes_file_first: bool = False
-    #: The help of options that other commands have, too, and with another meaning.
-    says: Mapping[str, str] = field(default_factory=dict)
-    #: Raises ConfigurationError for options that do not fit each other, whatever their sources.
-    require: Callable[[Any], None] = lambda options: None
 
-
-def _require_exploitation(options: RlxServerOptions) -> None:
-    if options.exploit is not None:
-        return
-    for name in _WITH_EXPLOIT:
-        if getattr(options, name):
-            raise ConfigurationError(
-                f"--{name.replace('_', '-')}: has no effect without --exploit; the parameter "
-                "server and the learner read and write the checkpoints of a training"
-            )
-
-
-def _require_environment(options: ActorOptions) -> None:
-    if options.env is None:
-        raise ConfigurationError("--env: is missing: which environment is acted in?")
-
-
-def _require_output(options: ExportOptions) -> None:
-    if options.onnx is None and options.saved_model is None:
-        raise ConfigurationError("what is to be written? Give --onnx FILE or --saved-model DIR")
-
-
-_READ_CHECKPOINTS = {
-    "--checkpoint-dir": "directory of the checkpoints that are exported, or served with --exploit; "
-    "by default that of the parameter server's section in the YAML file"
-}
 
 PARAMETER_SERVER = Command(
     "relaax-parameter-server",
@@ -81,11 +44,6 @@ On a cluster, with a section access (relaax-certificates) or --insecure:
     --metrics-dir training/metrics --metrics-aws-s3 my_bucket training/metrics
 """,
     key="--bind: localhost:7000",
-    says={
-        "--give-up": "end, with status 1, when what a replica copies, or the first shard for the "
-        "others, has not answered for so long, since the start or since its last answer: it may "
-        "have ended with the training meanwhile; or when S3 does not answer at the start"
-    },
 )
 
 RLX_SERVER = Command(
@@ -101,8 +59,6 @@ On a cluster, behind a load balancer, with a section access or --insecure:
     --parameter-server parameter-server:7000 --timeout 120
 """,
     key="--bind: localhost:7001",
-    says=_READ_CHECKPOINTS,
-    require=_require_exploitation,
 )
 
 LEARNER = Command(
@@ -116,12 +72,6 @@ On one machine:
     --checkpoint-dir training/learner
 """,
     key="--bind: localhost:7002",
-    says={
-        "--checkpoint-dir": "directory of the learner's own checkpoints, another one than the "
-        "parameter server's",
-        "--replay-servers": "addresses of the replay servers; without them the learner itself "
-        "stores the steps",
-    },
 )
 
 REPLAY_SERVER = Command(
@@ -137,12 +87,6 @@ Two servers that share what is stored:
     --replay-servers localhost:7003 localhost:7004
 """,
     key="--bind: localhost:7003",
-    says={
-        "--checkpoint-dir": "directory in which the stored steps are saved; if omitted, they are "
-        "not",
-        "--replay-servers": "addresses of all replay servers, this one included: it stores its "
-        "share; by default those of the learner's section in the YAML file",
-    },
 )
 
 ACTOR = Command(
@@ -159,8 +103,6 @@ To be judged by the mode of what is published, 100 episodes:
 """,
     key="--parameter-server: localhost:7000",
     takes_file_first=True,
-    says={"--seed": "seed of the first actor and its environment; the next one gets N + 1"},
-    require=_require_environment,
 )
 
 EXPORT = Command(
@@ -176,8 +118,6 @@ Of the best one, which is somewhere else:
   relaax-export --config config.yaml --checkpoint best --checkpoint-dir there --onnx policy.onnx
 """,
     key="--checkpoint: best",
-    says=_READ_CHECKPOINTS,
-    require=_require_output,
 )
 
 COMMANDS = (PARAMETER_SERVER, RLX_SERVER, LEARNER, REPLAY_SERVER, ACTOR, EXPORT)

@@ -1,5 +1,6 @@
 """Loads the configuration of a command: its options, and the algorithm's section."""
 
+import itertools
 import logging
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -30,14 +31,13 @@ from relaax.configuration.merging import (
 )
 from relaax.configuration.mistakes import as_written
 from relaax.configuration.named_files import (
-    ACCESS,
     locate_algorithm,
     place_of_access,
     with_access_file,
     with_file_beside,
 )
-from relaax.configuration.option_base import AccessOptions
-from relaax.configuration.option_kinds import folder_of_checkpoint
+from relaax.configuration.option_base import ACCESS, IN_ACCESS, PlaceOptions, ReadingOptions
+from relaax.configuration.option_kinds import AlsoIn, folder_of_checkpoint, marks_of
 from relaax.configuration.options import (
     REPLACED,
     ActorOptions,
@@ -52,24 +52,13 @@ from relaax.errors import ConfigurationError, did_you_mean
 
 _SECTIONS = (*(command.name for command in COMMANDS), ACCESS, ALGORITHM)
 
-#: The keys of the section ``access``.
-_OF_ACCESS = [
-    *(str(field.alias) for field in AccessOptions.model_fields.values()),
-    "--environments-without-certificate",
-]
-
-#: Options that one section has for commands without one in their own section: the command of that
-#: section, and the option there.
-_FROM_OTHERS = {
-    "--replay-servers": (LEARNER.name, "--replay-servers"),
-    "--parameter-server": (PARAMETER_SERVER.name, "--shards"),
+#: The keys of the section ``access``, for whatever command.
+_OF_ACCESS = {
+    str(field.alias)
+    for command in COMMANDS
+    for field in command.options.model_fields.values()
+    if IN_ACCESS in marks_of(field)
 }
-
-#: Options of the parameter server's section, for those that read the checkpoints that it writes.
-_PLACE_OF_CHECKPOINTS = (*ALTERNATIVES, "--aws-keys", "--aws-endpoint-url")
-
-#: Options that say which checkpoint is read; a path says where it is, too.
-_EXPLOIT, _CHECKPOINT = "--exploit", "--checkpoint"
 
 
 @dataclass(frozen=True)
@@ -123,7 +112,7 @@ def load(command: Command[Options], arguments: Sequence[str]) -> Configuration[O
     _refuse_unknown(content, _SECTIONS, f"{path}: ")
     layers = _layers(command, flags, content, path, place_of_access(written, path))
     options, sources = merge(command.options, layers)
-    command.require(options)
+    options.require_agreement()
     algorithm = _algorithm(_section(content, ALGORITHM, path), path, settings)
     if is_listed:
         place = f"{path}: {ALGORITHM}"
@@ -159,43 +148,46 @@ def _layers(
     command: Command[Any], flags: dict[str, Any], content: dict[str, Any], path: Path, access: str
 ) -> list[Layer]:
     """Return the values that all sources have for a command's options, the strongest first."""
-    known = [str(field.alias) for field in command.options.model_fields.values()]
+    options = command.options
+    fields = {str(field.alias): field for field in options.model_fields.values()}
     own = _section(content, command.name, path)
-    _refuse_unknown(own, known, f"{path}: {command.name}: ")
-    of_access = _section(content, ACCESS, path)
-    _refuse_unknown(of_access, _OF_ACCESS, f"{access}: ")
-    of_access = {key: value for key, value in of_access.items() if key in known}
-    flags = _with_folder(flags, "")
-    own = _with_folder(own, f"{path}: {command.name}: ")
+    _refuse_unknown(own, fields, f"{path}: {command.name}: ")
+    _refuse_unknown(_section(content, ACCESS, path), _OF_ACCESS, f"{access}: ")
+    lent = [
+        (alias, mark.section, mark.key or alias)
+        for alias, field in fields.items()
+        for mark in marks_of(field)
+        if isinstance(mark, AlsoIn)
+    ]
+    if issubclass(options, ReadingOptions):
+        flags = _with_folder(flags, options.which, "")
+        own = _with_folder(own, options.which, f"{path}: {command.name}: ")
+        if options.which in {*flags, *own} or fields[options.which].default is not None:
+            place = [str(field.alias) for field in PlaceOptions.model_fields.values()]
+            lent += [(alias, PARAMETER_SERVER.name, alias) for alias in place]
     layers = [Layer(flags), Layer(own, f"{path}: {command.name}")]
-    for key, (section, name) in _FROM_OTHERS.items():
+    for section, of_section in itertools.groupby(lent, key=lambda each: each[1]):
         theirs = _section(content, section, path)
-        if key in known and name in theirs and section != command.name:
-            layers.append(Layer({key: theirs[name]}, f"{path}: {section}"))
-    if command.name == EXPORT.name or (_EXPLOIT in known and {_EXPLOIT} & {*flags, *own}):
-        theirs = _section(content, PARAMETER_SERVER.name, path)
-        place = {key: theirs[key] for key in _PLACE_OF_CHECKPOINTS if key in theirs}
-        layers.append(Layer(place, f"{path}: {PARAMETER_SERVER.name}"))
-    return [*layers, Layer(of_access, access)]
+        values = {alias: theirs[key] for alias, _, key in of_section if key in theirs}
+        layers.append(Layer(values, access if section == ACCESS else f"{path}: {section}"))
+    return layers
 
 
-def _with_folder(values: dict[str, Any], where: str) -> dict[str, Any]:
-    """Return options with the folder of a checkpoint's file, if a path is given, as its place.
+def _with_folder(values: dict[str, Any], key: str, where: str) -> dict[str, Any]:
+    """Return options with the folder of a checkpoint's file, if ``key`` is its path, as its place.
 
     ConfigurationError where these options name another place, too.
     """
-    for key in (_EXPLOIT, _CHECKPOINT):
-        folder = folder_of_checkpoint(values.get(key))
-        if folder is None:
-            continue
-        for other in ALTERNATIVES:
-            if other in values:
-                raise ConfigurationError(
-                    f"{where}{key} {values[key]} is in the folder {folder}, and {other} names "
-                    "a place, too: give one of them"
-                )
-        return {**values, ALTERNATIVES[0]: folder}
-    return values
+    folder = folder_of_checkpoint(values.get(key))
+    if folder is None:
+        return values
+    for other in ALTERNATIVES:
+        if other in values:
+            raise ConfigurationError(
+                f"{where}{key} {values[key]} is in the folder {folder}, and {other} names "
+                "a place, too: give one of them"
+            )
+    return {**values, ALTERNATIVES[0]: folder}
 
 
 def _follow_log_level(options: Any) -> None:

@@ -7,11 +7,12 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
+from relaax.configuration import option_base
 from relaax.configuration.mistakes import as_written, explain
 from relaax.configuration.yaml_reader import read_value
 from relaax.errors import ConfigurationError, did_you_mean_one_of
 
-Options = TypeVar("Options", bound=BaseModel)
+Options = TypeVar("Options", bound=option_base.Options)
 
 #: Sources that are no section of a file.
 COMMAND_LINE, DEFAULT = "command line", "default"

@@ -6,14 +6,12 @@ from pathlib import Path
 from typing import Any
 
 import relaax
+from relaax.configuration.option_base import ACCESS
 from relaax.configuration.option_kinds import can_be_a_path
 from relaax.configuration.yaml_reader import read_keys
 from relaax.errors import ConfigurationError, closest
 
-#: The section with options of all servers.
-ACCESS = "access"
-
-#: Its keys that name files; they may be in a server's own section, too.
+#: The keys of the section ``access`` that name files; they may be in a server's own section, too.
 FILES = ("--auth-token-file", "--tls-cert", "--tls-key", "--tls-ca")
 
 #: The key of the algorithm's section that may name a file.

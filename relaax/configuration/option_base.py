@@ -1,13 +1,18 @@
 """The options that several commands share, in classes that a command puts together."""
 
 from collections.abc import Sequence
-from typing import Any, Self
+from typing import Annotated, Any, ClassVar, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from relaax.address import Address, Addresses
 from relaax.configuration import option_kinds as kinds
 from relaax.errors import ConfigurationError
+
+#: The section of the YAML file with options of all commands.
+ACCESS = "access"
+
+IN_ACCESS, IN_LEARNER = kinds.AlsoIn(ACCESS), kinds.AlsoIn("relaax-learner")
 
 
 def option(default: Any, description: str) -> Any:
@@ -38,31 +43,40 @@ class Options(BaseModel):
             raise ValueError("give --checkpoint-dir or --checkpoint-aws-s3, not both")
         return self
 
+    def require_agreement(self) -> None:
+        """Raise ConfigurationError for options that do not fit each other, in any sources."""
+
+    def require_none_of(self, names: Sequence[str], reason: str) -> None:
+        """Raise ConfigurationError if any of these options is given, which would have no effect."""
+        for name in names:
+            if name in self.model_fields_set:
+                raise ConfigurationError(f"--{name.replace('_', '-')}: {reason}")
+
 
 class AccessOptions(Options):
     """Tokens, certificates and proxy, also keys of the section ``access`` of the YAML file."""
 
-    auth_token_file: kinds.FileOption | None = option(
+    auth_token_file: Annotated[kinds.FileOption | None, IN_ACCESS] = option(
         None,
         "file of tokens, each line ROLE TOKEN with a role of server, environment or monitor: this "
         "process shows that of server (of several the second, since others may not know the newest "
         "yet), and asks callers for one with their right; it is read again when it changes",
     )
-    tls_cert: kinds.FileOption | None = option(
+    tls_cert: Annotated[kinds.FileOption | None, IN_ACCESS] = option(
         None, "certificate that is shown to others, a PEM file; with --tls-key"
     )
-    tls_key: kinds.FileOption | None = option(None, "its key, a PEM file")
-    tls_ca: kinds.FileOption | None = option(
+    tls_key: Annotated[kinds.FileOption | None, IN_ACCESS] = option(None, "its key, a PEM file")
+    tls_ca: Annotated[kinds.FileOption | None, IN_ACCESS] = option(
         None,
         "certificates that those of others must be signed by, a PEM file: servers ask callers for "
         "one; by default those of the system count, and callers need none",
     )
-    insecure: kinds.SwitchOption = option(
+    insecure: Annotated[kinds.SwitchOption, IN_ACCESS] = option(
         False,
         "listen at addresses that other machines reach without TLS or without tokens, and send "
         "tokens without TLS",
     )
-    proxy: kinds.ProxyOption | None = option(
+    proxy: Annotated[kinds.ProxyOption | None, IN_ACCESS] = option(
         None,
         "HTTP proxy with CONNECT through which other servers of the training are called; by "
         "default they are called directly, whatever http_proxy and variables like it say",
@@ -92,9 +106,11 @@ class ServerOptions(LogOptions, AccessOptions):
     )
 
 
-class S3Options(Options):
-    """How a command reaches S3."""
+class PlaceOptions(Options):
+    """A place of checkpoints, and how S3 is reached."""
 
+    checkpoint_dir: kinds.DirectoryOption | None = option(None, "directory of checkpoints")
+    checkpoint_aws_s3: kinds.S3Option | None = option(None, "AWS S3 bucket and key of checkpoints")
     aws_keys: kinds.FileOption | None = option(
         None,
         "YAML file with the keys 'access' and 'secret' for AWS S3; without it boto3 looks where "
@@ -112,11 +128,17 @@ class S3Options(Options):
         return kinds.AwsAccess(self.aws_keys, self.aws_endpoint_url)
 
 
-class PlaceOptions(S3Options):
-    """A place of checkpoints."""
+class ReadingOptions(PlaceOptions):
+    """The place of a checkpoint that is read: by default the parameter server's, if one is read."""
 
-    checkpoint_dir: kinds.DirectoryOption | None = option(None, "directory of checkpoints")
-    checkpoint_aws_s3: kinds.S3Option | None = option(None, "AWS S3 bucket and key of checkpoints")
+    #: The key of the option that says which checkpoint; a path there says where it is, too.
+    which: ClassVar[str]
+
+    checkpoint_dir: kinds.DirectoryOption | None = option(
+        None,
+        "directory of the checkpoints that are exported, or served with --exploit; by default that "
+        "of the parameter server's section in the YAML file",
+    )
 
 
 class SavingOptions(PlaceOptions):
@@ -149,15 +171,17 @@ class CheckpointOptions(SavingOptions):
 class TrainingOptions(Options):
     """The address of the parameter server."""
 
-    parameter_server: kinds.ParameterServerOption = option(
+    parameter_server: Annotated[
+        kinds.ParameterServerOption, kinds.AlsoIn("relaax-parameter-server", "--shards")
+    ] = option(
         Addresses([Address("localhost", 7000)]),
         "address of the parameter server, or of all its shards, the first one first; by default "
         "the --shards of its section in the YAML file",
     )
 
 
-class WaitingOptions(Options):
-    """How long a server outlives the parameter server that it needs."""
+class FollowingOptions(ServerOptions, TrainingOptions):
+    """A server that ends with the training: it outlives the parameter server for some time."""
 
     give_up: kinds.SecondsOption = option(
         3600.0,
@@ -167,25 +191,16 @@ class WaitingOptions(Options):
     )
 
 
-class FollowingOptions(ServerOptions, TrainingOptions, WaitingOptions):
-    """A server that ends with the training."""
-
-
-class ReplayServersOptions(Options):
-    """The addresses of the replay servers."""
-
-    replay_servers: kinds.AddressesOption | None = option(
-        None,
-        "addresses of the replay servers, to which steps go instead; by default those of the "
-        "learner's section in the YAML file",
-    )
-
-
-class DeliveringOptions(TrainingOptions, ReplayServersOptions):
+class DeliveringOptions(TrainingOptions):
     """Where a worker or an actor delivers steps."""
 
     learner: kinds.AddressOption = option(
         Address("localhost", 7002), "address of the learner, for algorithms that have one"
+    )
+    replay_servers: Annotated[kinds.AddressesOption | None, IN_LEARNER] = option(
+        None,
+        "addresses of the replay servers, to which steps go instead; by default those of the "
+        "learner's section in the YAML file",
     )
     when_full: kinds.WhenFullOption = option(
         "wait",
@@ -208,27 +223,9 @@ class StoringOptions(Options):
         10.0, "seconds between two times at which --evict-after is looked at"
     )
 
-
-class SeedOptions(Options):
-    """Where random numbers begin."""
-
-    seed: kinds.WholeOption | None = option(
-        None,
-        "where the random numbers of this server's workers begin, another number for each RLX "
-        "server; by default it is made of the host name and the port",
-    )
-
-
-def require_none_of(options: StoringOptions, names: Sequence[str], reason: str) -> None:
-    """Raise ConfigurationError if any of these options is given, which would have no effect."""
-    for name in names:
-        if name in options.model_fields_set:
-            raise ConfigurationError(f"--{name.replace('_', '-')}: {reason}")
-
-
-def require_interval_of_eviction(options: StoringOptions) -> None:
-    """Raise ConfigurationError for an interval of evictions that never happen."""
-    if options.evict_after is None:
-        require_none_of(
-            options, ("evict_interval",), "without --evict-after nothing is evicted by its age"
-        )
+    def require_agreement(self) -> None:
+        """See Options: an interval of evictions that never happen."""
+        if self.evict_after is None:
+            self.require_none_of(
+                ("evict_interval",), "without --evict-after nothing is evicted by its age"
+            )

@@ -16,6 +16,7 @@ from pydantic import (
     PositiveFloat,
     PositiveInt,
 )
+from pydantic.fields import FieldInfo
 
 from relaax.address import Address, Addresses
 from relaax.errors import ConfigurationError
@@ -60,6 +61,24 @@ class Flag:
     takes_several: bool = False
     #: The value of a flag that is given without one; None where it needs one.
     alone: str | None = None
+
+
+@dataclass(frozen=True)
+class AlsoIn:
+    """Another section of the YAML file that may have a field's value, for several commands."""
+
+    section: str
+    #: Its key there; as the field's own if empty.
+    key: str = ""
+
+
+def marks_of(field: FieldInfo) -> list[Any]:
+    """Return all that a field is annotated with; of an optional one that is in its union."""
+    inner = getattr(field.annotation, "__args__", ())
+    return [
+        *field.metadata,
+        *(mark for part in inner for mark in getattr(part, "__metadata__", ())),
+    ]
 
 
 def _address(value: Any) -> Any:

@@ -1,27 +1,28 @@
-"""The options of each command. A field is a YAML key and a command-line flag at once."""
+"""The options of each command: those of its own, or that it has in another meaning than others."""
 
-from typing import Self
+from typing import Annotated, ClassVar, Self
 
 from pydantic import model_validator
 
 from relaax.address import Address
 from relaax.configuration import option_kinds as kinds
 from relaax.configuration.option_base import (
+    IN_ACCESS,
+    IN_LEARNER,
     AccessOptions,
     CheckpointOptions,
     DeliveringOptions,
     FollowingOptions,
     LogOptions,
     PlaceOptions,
-    ReplayServersOptions,
+    ReadingOptions,
     SavingOptions,
-    SeedOptions,
     ServerOptions,
     StoringOptions,
-    WaitingOptions,
     bind_at,
     option,
 )
+from relaax.errors import ConfigurationError
 
 #: Advice for options that there were.
 REPLACED = {
@@ -30,10 +31,16 @@ REPLACED = {
 }
 
 
-class ParameterServerOptions(CheckpointOptions, WaitingOptions, ServerOptions):
+class ParameterServerOptions(CheckpointOptions, ServerOptions):
     """The options of ``relaax-parameter-server``."""
 
     bind: kinds.AddressOption = bind_at(7000)
+    give_up: kinds.SecondsOption = option(
+        3600.0,
+        "end, with status 1, when what a replica copies, or the first shard for the others, has "
+        "not answered for so long, since the start or since its last answer: it may have ended "
+        "with the training meanwhile; or when S3 does not answer at the start",
+    )
     metrics_dir: kinds.DirectoryOption | None = option(None, "directory of TensorBoard event files")
     run_name: kinds.NameOption | None = option(
         None,
@@ -97,8 +104,10 @@ class ParameterServerOptions(CheckpointOptions, WaitingOptions, ServerOptions):
         return self.shards[self.shard.index - 1]
 
 
-class RlxServerOptions(PlaceOptions, DeliveringOptions, FollowingOptions, SeedOptions):
+class RlxServerOptions(ReadingOptions, DeliveringOptions, FollowingOptions):
     """The options of ``relaax-rlx-server``."""
+
+    which: ClassVar[str] = "--exploit"
 
     bind: kinds.AddressOption = bind_at(7001)
     workers: kinds.WorkersOption = option(
@@ -106,6 +115,11 @@ class RlxServerOptions(PlaceOptions, DeliveringOptions, FollowingOptions, SeedOp
         "how many processes serve the environments: 'connection' forks one for each connection; a "
         "number, or 'auto' (one for each core, one with a GPU), forks them once and shares all "
         "connections among them, which is faster and takes less memory with many of them",
+    )
+    seed: kinds.WholeOption | None = option(
+        None,
+        "where the random numbers of this server's workers begin, another number for each RLX "
+        "server; by default it is made of the host name and the port",
     )
     timeout: kinds.SecondsOption | None = option(
         None,
@@ -129,7 +143,7 @@ class RlxServerOptions(PlaceOptions, DeliveringOptions, FollowingOptions, SeedOp
     message_timeout: kinds.SecondsOption = option(
         30.0, "close a connection when a message takes longer than this, in either direction"
     )
-    environments_without_certificate: kinds.SwitchOption = option(
+    environments_without_certificate: Annotated[kinds.SwitchOption, IN_ACCESS] = option(
         False,
         "with --tls-ca: environments need no certificate of their own; their tokens say that they "
         "may play",
@@ -174,11 +188,29 @@ class RlxServerOptions(PlaceOptions, DeliveringOptions, FollowingOptions, SeedOp
         False, "with --exploit: actions are samples of the policy, as in training"
     )
 
+    def require_agreement(self) -> None:
+        """See Options: options that have an effect with ``--exploit`` alone."""
+        without_effect = ["stochastic", *PlaceOptions.model_fields] if self.exploit is None else []
+        for name in without_effect:
+            if getattr(self, name):
+                raise ConfigurationError(
+                    f"--{name.replace('_', '-')}: has no effect without --exploit; the parameter "
+                    "server and the learner read and write the checkpoints of a training"
+                )
 
-class ReplayServerOptions(StoringOptions, SavingOptions, ReplayServersOptions, FollowingOptions):
+
+class ReplayServerOptions(StoringOptions, SavingOptions, FollowingOptions):
     """The options of ``relaax-replay-server``."""
 
     bind: kinds.AddressOption = bind_at(7003)
+    checkpoint_dir: kinds.DirectoryOption | None = option(
+        None, "directory in which the stored steps are saved; if omitted, they are not"
+    )
+    replay_servers: Annotated[kinds.AddressesOption | None, IN_LEARNER] = option(
+        None,
+        "addresses of all replay servers, this one included: it stores its share; by default those "
+        "of the learner's section in the YAML file",
+    )
     name: kinds.NameOption | None = option(
         None,
         "name of this server in metrics, and of its directory below --checkpoint-dir; by default "
@@ -191,10 +223,16 @@ class ReplayServerOptions(StoringOptions, SavingOptions, ReplayServersOptions, F
         return self.name or f"{self.bind.host}-{self.bind.port}"
 
 
-class LearnerOptions(CheckpointOptions, StoringOptions, ReplayServersOptions, FollowingOptions):
+class LearnerOptions(CheckpointOptions, StoringOptions, FollowingOptions):
     """The options of ``relaax-learner``."""
 
     bind: kinds.AddressOption = bind_at(7002)
+    checkpoint_dir: kinds.DirectoryOption | None = option(
+        None, "directory of the learner's own checkpoints, another one than the parameter server's"
+    )
+    replay_servers: kinds.AddressesOption | None = option(
+        None, "addresses of the replay servers; without them the learner itself stores the steps"
+    )
     publish_interval: kinds.PauseOption = option(
         0.3, "publish the parameters no more often than this"
     )
@@ -222,8 +260,32 @@ class LearnerOptions(CheckpointOptions, StoringOptions, ReplayServersOptions, Fo
         "those of replay servers have places of their own",
     )
 
+    def require_agreement(self) -> None:
+        """See Options: options of steps that replay servers hold, or that are not saved."""
+        if self.publish_every is not None:
+            self.require_none_of(
+                ("publish_interval",),
+                "with --publish-every the learner publishes by its steps, and not by the clock",
+            )
+        if self.replay_servers is None:
+            super().require_agreement()
+            if self.save_replay and self.checkpoint_dir is None and self.checkpoint_aws_s3 is None:
+                raise ConfigurationError(
+                    "--save-replay needs --checkpoint-dir or --checkpoint-aws-s3"
+                )
+            return
+        if self.save_replay:
+            raise ConfigurationError(
+                "--save-replay: replay servers hold the steps: give these --checkpoint-dir or "
+                "--checkpoint-aws-s3"
+            )
+        self.require_none_of(
+            ("evict_after", "evict_interval", "lease"),
+            "replay servers hold the steps: give it to these",
+        )
 
-class ActorOptions(DeliveringOptions, SeedOptions, LogOptions, AccessOptions):
+
+class ActorOptions(DeliveringOptions, LogOptions, AccessOptions):
     """The options of ``relaax-actor``."""
 
     env: kinds.EnvironmentOption | None = option(
@@ -233,6 +295,9 @@ class ActorOptions(DeliveringOptions, SeedOptions, LogOptions, AccessOptions):
     )
     env_kwargs: kinds.JsonOption = option(
         {}, "further arguments for the environment, as a JSON object"
+    )
+    seed: kinds.WholeOption | None = option(
+        None, "seed of the first actor and its environment; the next one gets N + 1"
     )
     actors: kinds.CountOption = option(1, "how many actors there are, each a process with its own")
     mode: kinds.ActorModeOption = option(
@@ -263,9 +328,16 @@ class ActorOptions(DeliveringOptions, SeedOptions, LogOptions, AccessOptions):
     )
     max_videos: kinds.CountOption = option(10, "keep so many of the newest files")
 
+    def require_agreement(self) -> None:
+        """See Options: an actor needs its environment."""
+        if self.env is None:
+            raise ConfigurationError("--env: is missing: which environment is acted in?")
 
-class ExportOptions(PlaceOptions, LogOptions):
+
+class ExportOptions(ReadingOptions, LogOptions):
     """The options of ``relaax-export``."""
+
+    which: ClassVar[str] = "--checkpoint"
 
     checkpoint: kinds.CheckpointOption = option("latest", "which checkpoint is written")
     onnx: kinds.FileOption | None = option(
@@ -277,3 +349,8 @@ class ExportOptions(PlaceOptions, LogOptions):
     float_images: kinds.SwitchOption = option(
         False, "images are float32 as environments send them, and not bytes"
     )
+
+    def require_agreement(self) -> None:
+        """See Options: there is a file to write."""
+        if self.onnx is None and self.saved_model is None:
+            raise ConfigurationError("what is to be written? Give --onnx FILE or --saved-model DIR")

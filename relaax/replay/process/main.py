@@ -18,7 +18,6 @@ from relaax.configuration import (
     S3Location,
     leave_at_once,
     load_replay_server,
-    require_interval_of_eviction,
     run_command,
 )
 from relaax.configuration.access import begin_server
@@ -60,7 +59,6 @@ def serve(arguments: list[str]) -> int:
     configuration = load_replay_server(arguments)
     options = configuration.options
     begin_server(options, "relaax-replay-server")
-    require_interval_of_eviction(options)
     require_allowed(bind=options.bind, http_bind=options.http_bind)
     stop = StopSignal()
     with ExitStack() as resources:

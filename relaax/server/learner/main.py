@@ -20,8 +20,6 @@ from relaax.configuration import (
     LearnerOptions,
     leave_at_once,
     load_learner,
-    require_interval_of_eviction,
-    require_none_of,
     run_command,
 )
 from relaax.configuration.access import begin_server
@@ -119,7 +117,8 @@ def _serve(arguments: list[str]) -> int:
     begin_server(options, "relaax-learner")
     if options.list_checkpoints:
         return print_checkpoints(options.checkpoint_dir, options.checkpoint_aws_s3, options.aws)
-    _require_agreement(options)
+    placed = {} if options.replay_servers is not None else {"bind": options.bind}
+    require_allowed(**placed, http_bind=options.http_bind)
     stop = StopSignal()
     os.nice(options.nice)  # before it has threads
     keep_memory()  # every batch is made of arrays of the same sizes
@@ -201,55 +200,22 @@ def _loop(
     return loop, watch, experience
 
 
-def _require_agreement(options: LearnerOptions) -> None:
-    """Raise ConfigurationError for options that cannot hold, whatever the learner is.
-
-    Before all work: a checkpoint may take long to be read.
-    """
-    if options.publish_every is not None:
-        require_none_of(
-            options,
-            ("publish_interval",),
-            "with --publish-every the learner publishes by its steps, and not by the clock",
-        )
-    if options.replay_servers is not None:
-        if options.save_replay:
-            raise ConfigurationError(
-                "--save-replay: replay servers hold the steps: give these --checkpoint-dir or "
-                "--checkpoint-aws-s3"
-            )
-        require_none_of(
-            options,
-            ("evict_after", "evict_interval", "lease"),
-            "replay servers hold the steps: give it to these",
-        )
-        require_allowed(http_bind=options.http_bind)
-        return
-    require_interval_of_eviction(options)
-    if options.save_replay and options.checkpoint_dir is None and options.checkpoint_aws_s3 is None:
-        raise ConfigurationError("--save-replay needs --checkpoint-dir or --checkpoint-aws-s3")
-    require_allowed(bind=options.bind, http_bind=options.http_bind)
-
-
 def _require_effect(options: LearnerOptions, learner: LearnerBase) -> None:
     """Raise ConfigurationError for options that mean nothing to this learner."""
     if not learner.is_replaying:
-        require_none_of(
-            options,
+        options.require_none_of(
             ("prefetch", "prefetch_threads"),
             "this algorithm learns from what its newest parameters do: a batch is drawn after the "
             "one before was learnt from",
         )
     if learner.is_on_policy:
-        require_none_of(
-            options,
+        options.require_none_of(
             ("publish_interval", "publish_every"),
             "this algorithm learns from what its newest parameters do: the result of each step is "
             "published at once",
         )
     if not learner.publishes:
-        require_none_of(
-            options,
+        options.require_none_of(
             ("publish_interval", "publish_every"),
             "this learner shares gradients: the parameter server applies them, and nothing is "
             "published",

@@ -503,6 +503,28 @@ class TestExploitation:
         assert "must be latest, latest-N, best or a step" in message
 
 
+HELD = ["--replay-servers", "a:1"]
+
+
+@pytest.mark.parametrize(
+    ("flags", "message"),
+    [
+        ([*HELD, "--save-replay"], "replay servers hold the steps: give these --checkpoint-dir"),
+        (["--save-replay"], "--save-replay needs --checkpoint-dir"),
+        ([*HELD, "--lease", "5"], "--lease: replay servers hold the steps"),
+        ([*HELD, "--evict-interval", "5"], "--evict-interval: replay servers hold the steps"),
+        (["--evict-interval", "5"], "--evict-interval: without --evict-after nothing is evicted"),
+        (
+            ["--publish-interval", "1", "--publish-every", "5"],
+            "--publish-interval: with --publish-every the learner publishes by its steps",
+        ),
+    ],
+)
+def test_options_of_a_learner_that_would_have_no_effect_are_refused(yaml, flags, message):
+    yaml.write_text(NAMED)
+    assert message in refusal(lambda: load_learner(["--config", str(yaml), *flags]))
+
+
 class TestExport:
     def test_the_place_is_that_of_the_parameter_server(self, yaml):
         yaml.write_text(f"{PARAMETER_SERVER}: {{--checkpoint-dir: cps}}\n{NAMED}")

@@ -26,17 +26,12 @@ def exit_status_and_output(load, arguments, capsys):
 def test_the_help_explains_every_option_with_its_default(command):
     text = " ".join(build_parser(command).format_help().split())
     for name, field in command.options.model_fields.items():
-        explained = command.says.get(field.alias, field.description)
+        explained = field.description
         if field.default not in (None, False):
             explained += f" (default: {field.default})"
         assert f"--{name.replace('_', '-')}" in text
         assert explained in text
     assert "A flag beats the YAML file, and the YAML file beats the default." in text
-
-
-@pytest.mark.parametrize("command", commands.COMMANDS, ids=lambda command: command.name)
-def test_words_of_a_command_s_own_are_of_its_options(command):
-    assert set(command.says) <= {field.alias for field in command.options.model_fields.values()}
 
 
 def test_the_help_shows_the_options_of_the_seed_and_their_values(capsys):
