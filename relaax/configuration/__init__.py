@@ -10,7 +10,7 @@
 ``merging``             combines flags, YAML file and defaults, and knows each value's source
 ``load``                loads the configuration of a command
 ``exit_status``         turns known errors into one line and an exit status
-``named_files``         finds the algorithm, and other files that the YAML file names
+``named_files``         finds the algorithm, and a file of its network, that the YAML file names
 ``algorithm_loader``    imports the algorithm from its folder
 ``announced_spaces``    compares the spaces of environments with those of the algorithm
 ``first_look``          doubtful values in the first steps of environments

@@ -2,8 +2,7 @@
 
 from pathlib import Path
 
-from relaax.configuration.named_files import FILES
-from relaax.configuration.option_base import AccessOptions, ServerOptions
+from relaax.configuration.option_base import FILES, AccessOptions, ServerOptions
 from relaax.errors import ConfigurationError
 from relaax.net.access import Access, Role, TlsFiles, TokenFile, use_access
 from relaax.net.access.process_access import is_allowed_to_be_insecure

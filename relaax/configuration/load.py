@@ -2,6 +2,7 @@
 
 import itertools
 import logging
+import os
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -30,14 +31,9 @@ from relaax.configuration.merging import (
     with_settings,
 )
 from relaax.configuration.mistakes import as_written
-from relaax.configuration.named_files import (
-    locate_algorithm,
-    place_of_access,
-    with_access_file,
-    with_file_beside,
-)
-from relaax.configuration.option_base import ACCESS, IN_ACCESS, PlaceOptions, ReadingOptions
-from relaax.configuration.option_kinds import AlsoIn, folder_of_checkpoint, marks_of
+from relaax.configuration.named_files import locate_algorithm, with_file_beside
+from relaax.configuration.option_base import ACCESS, FILES, IN_ACCESS, PlaceOptions, ReadingOptions
+from relaax.configuration.option_kinds import AlsoIn, can_be_a_path, folder_of_checkpoint, marks_of
 from relaax.configuration.options import (
     REPLACED,
     ActorOptions,
@@ -47,7 +43,7 @@ from relaax.configuration.options import (
     ReplayServerOptions,
     RlxServerOptions,
 )
-from relaax.configuration.yaml_reader import read_yaml
+from relaax.configuration.yaml_reader import read_keys, read_yaml
 from relaax.errors import ConfigurationError, did_you_mean
 
 _SECTIONS = (*(command.name for command in COMMANDS), ACCESS, ALGORITHM)
@@ -105,12 +101,11 @@ def load(command: Command[Options], arguments: Sequence[str]) -> Configuration[O
     path: Path = flags.pop("config")
     settings: list[str] = flags.pop("set", [])
     is_listed: bool = flags.pop("list_options", False)
-    written = read_yaml(path)
-    content = with_access_file(written, path)
+    content, place_of_access = _read(path)
     if "--log-level" not in flags:
         _follow_log_level(content.get(command.name))
     _refuse_unknown(content, _SECTIONS, f"{path}: ")
-    layers = _layers(command, flags, content, path, place_of_access(written, path))
+    layers = _layers(command, flags, content, path, place_of_access)
     options, sources = merge(command.options, layers)
     options.require_agreement()
     algorithm = _algorithm(_section(content, ALGORITHM, path), path, settings)
@@ -142,6 +137,39 @@ def _flags(command: Command[Any], arguments: Sequence[str]) -> dict[str, Any]:
     if others:
         parser.error(f"unrecognized arguments: {' '.join(others)}")
     return vars(known)
+
+
+def _read(source: Path) -> tuple[dict[str, Any], str]:
+    """Return the content of the YAML file, and where the keys of ``access`` stand, for messages.
+
+    The key ``access`` may name a file of its own, relative to the folder of ``source``. Paths of
+    tokens and certificates are whole, in all sections: a relative one is in the folder of the file
+    that has it, or in the working directory if a file is there and none in that folder.
+    ConfigurationError for a file that cannot be read.
+    """
+    written = read_yaml(source)
+    content = {name: _with_files_beside(source, section) for name, section in written.items()}
+    if not isinstance(written.get(ACCESS), str):
+        return content, f"{source}: {ACCESS}"
+    file = source.parent / os.path.expanduser(written[ACCESS])
+    content[ACCESS] = _with_files_beside(file, read_keys(file, "--tls-cert"))
+    return content, str(file)
+
+
+def _with_files_beside(source: Path, section: Any) -> Any:
+    if not isinstance(section, Mapping):
+        return section  # which is refused later, where it has to be one
+    beside = {key: _beside(source.parent, section[key]) for key in FILES if key in section}
+    return {**section, **beside}
+
+
+def _beside(folder: Path, written: Any) -> Any:
+    if not isinstance(written, str) or not written or not can_be_a_path(written):
+        return written  # which is refused later
+    here = folder / os.path.expanduser(written)
+    if os.path.isfile(written) and not os.path.isfile(here):
+        return written
+    return str(here.absolute())
 
 
 def _layers(

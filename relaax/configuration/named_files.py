@@ -1,4 +1,4 @@
-"""Files and folders that a YAML file names: the algorithm, a network, the section ``access``."""
+"""Files and folders that the section ``algorithm`` of a YAML file names."""
 
 import os
 from collections.abc import Mapping
@@ -6,13 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import relaax
-from relaax.configuration.option_base import ACCESS
-from relaax.configuration.option_kinds import can_be_a_path
-from relaax.configuration.yaml_reader import read_keys
 from relaax.errors import ConfigurationError, closest
-
-#: The keys of the section ``access`` that name files; they may be in a server's own section, too.
-FILES = ("--auth-token-file", "--tls-cert", "--tls-key", "--tls-ca")
 
 #: The key of the algorithm's section that may name a file.
 _NETWORK = "network"
@@ -91,49 +85,3 @@ def with_file_beside(source: Path, parameters: Mapping[str, Any]) -> dict[str, A
     if not os.path.isfile(beside):  # false, too, where access is denied or the text is no path
         return dict(parameters)
     return {**parameters, _NETWORK: str(beside.resolve())}
-
-
-def with_access_file(content: Mapping[str, Any], source: Path) -> dict[str, Any]:
-    """Return the ``content`` of the YAML file ``source``, with the keys of the access file.
-
-    The key ``access`` may name that file, relative to the folder of ``source``. Paths of tokens and
-    certificates are whole, in all sections: a relative one is in the folder of the file that has
-    it, or in the working directory if a file is there and none in that folder. ConfigurationError
-    if the file cannot be read.
-    """
-    whole = {name: _with_files_beside(source, section) for name, section in content.items()}
-    file = _access_file(content, source)
-    if file is not None:
-        whole[ACCESS] = _with_files_beside(file, read_keys(file, "--tls-cert"))
-    return whole
-
-
-def place_of_access(content: Mapping[str, Any], source: Path) -> str:
-    """Return, for messages, where the keys of ``access`` stand: in a file of their own, or not.
-
-    ``content`` is the content of ``source``, as it is written.
-    """
-    return str(_access_file(content, source) or f"{source}: {ACCESS}")
-
-
-def _access_file(content: Mapping[str, Any], source: Path) -> Path | None:
-    written = content.get(ACCESS)
-    if not isinstance(written, str):
-        return None
-    return source.parent / os.path.expanduser(written)
-
-
-def _with_files_beside(source: Path, section: Any) -> Any:
-    if not isinstance(section, Mapping):
-        return section  # which is refused later, where it has to be one
-    beside = {key: _beside(source.parent, section[key]) for key in FILES if key in section}
-    return {**section, **beside}
-
-
-def _beside(folder: Path, written: Any) -> Any:
-    if not isinstance(written, str) or not written or not can_be_a_path(written):
-        return written  # which is refused later
-    here = folder / os.path.expanduser(written)
-    if os.path.isfile(written) and not os.path.isfile(here):
-        return written
-    return str(here.absolute())

@@ -12,6 +12,9 @@ from relaax.errors import ConfigurationError
 #: The section of the YAML file with options of all commands.
 ACCESS = "access"
 
+#: Its keys that name files; they may be in a command's own section, too.
+FILES = ("--auth-token-file", "--tls-cert", "--tls-key", "--tls-ca")
+
 IN_ACCESS, IN_LEARNER = kinds.AlsoIn(ACCESS), kinds.AlsoIn("relaax-learner")
 
 

@@ -12,7 +12,7 @@ from relaax.configuration import AlgorithmSection
 from relaax.configuration.algorithm_loader import Algorithm, load_algorithm, make_config
 from relaax.configuration.announced_spaces import DOUBTFUL
 from relaax.configuration.commands import LEARNER, PARAMETER_SERVER, REPLAY_SERVER, RLX_SERVER
-from relaax.configuration.named_files import FILES
+from relaax.configuration.option_base import FILES
 from relaax.errors import ConfigurationError
 from relaax.launcher.described import HERE, Described
 from relaax.launcher.process_log import BEGINS
