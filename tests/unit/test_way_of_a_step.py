@@ -1,26 +1,20 @@
 """A step passes few files: those that ``docs/architecture.md`` lists, counted with a profiler."""
 
 import queue
-import re
-import sys
 import threading
-from pathlib import Path
 
 import numpy as np
 import pytest
 from learning_parts import SMALL, SMALL_COLUMNS, Kept, small_policy
 from served_worker import serve_batches
+from ways import Files, documented
 
-import relaax
 from relaax.acting.actor import Actor
 from relaax.acting.preprocessor import Preprocessor
 from relaax.client import VectorClient
 from relaax.learning.distributions import Categorical
 from relaax.learning.networks.numpy_policy import NumpyPolicy
 from relaax.learning.rollouts import RolloutStore
-
-PACKAGE = Path(relaax.__file__).parent
-PAGE = PACKAGE.parent / "docs" / "architecture.md"
 
 ENVIRONMENTS = 4
 
@@ -29,33 +23,12 @@ ENVIRONMENTS = 4
 ONCE_IN_A_TURN = {
     "telemetry/interval_metrics.py",
     "telemetry/kept_counts.py",
-    "server/rlx_server/tally/cells.py",
     "server/rlx_server/tally/row.py",
     "server/rlx_server/handover.py",
     "server/rlx_server/lobby.py",
     "configuration/first_look.py",
-    "server/rlx_server/worker/inbox.py",
     "server/rlx_server/worker/measurements.py",
 }
-
-
-class Files:
-    """The package's files whose code runs in a thread meanwhile."""
-
-    def __init__(self):
-        self.found = set()
-
-    def __enter__(self):
-        sys.setprofile(self._note)
-        return self
-
-    def __exit__(self, *_):
-        sys.setprofile(None)
-
-    def _note(self, frame, event, argument):
-        path = Path(frame.f_code.co_filename)
-        if event == "call" and path.is_relative_to(PACKAGE):
-            self.found.add(path.relative_to(PACKAGE).as_posix())
 
 
 class TransportTo:
@@ -131,14 +104,6 @@ def files_of_a_step(served, connections):
     return found - ONCE_IN_A_TURN
 
 
-def documented_files():
-    """Return the files of the table under "The way of a step"."""
-    section = PAGE.read_text().split("## The way of a step")[1].split("\n## ")[0]
-    rows = [line for line in section.splitlines() if line.startswith("|")]
-    table = rows[: 1 + next(i for i, row in enumerate(rows) if "action_rule.py" in row)]
-    return {re.findall(r"`([\w/]+\.py)`", row)[0] for row in table if ".py`" in row}
-
-
 @pytest.mark.parametrize("connections", [1, 3])
 def test_a_step_passes_the_files_that_the_page_lists(connections):
     served = serve_batches(actor())
@@ -146,5 +111,5 @@ def test_a_step_passes_the_files_that_the_page_lists(connections):
         files = files_of_a_step(served, connections)
     finally:
         served.close()
-    assert files == documented_files()
+    assert files == documented("The way of a step")
     assert len(files) <= 21
