@@ -116,6 +116,8 @@ class ReplayWriter:
         self._say_at = 0.0
         self._changed = threading.Condition()
         self._closes = False
+        #: Whether the waiting steps have been counted as dropped: later answers count no more.
+        self._is_over = False
         self._is_open = False
         #: How long the server may hear nothing, and until when.
         self._silence_s = lease_s / BEATS if lease_s > 0 else math.inf
@@ -212,6 +214,7 @@ class ReplayWriter:
         left = CLOSE_DEADLINE_S if until is None else until - monotonic()
         self._thread.join(max(left, 0.0))
         with self._changed:
+            self._is_over = True
             self._dropped += self._waiting
             self._waiting = 0
         self._report_dropped()
@@ -311,8 +314,8 @@ class ReplayWriter:
                 break
             except _OtherTypes as error:
                 self._on_refused(str(error))
-                self._on_actions_dropped(steps.actions)
-                self._take_note(steps, len(steps), str(error))
+                if self._take_note(steps, len(steps), str(error)):
+                    self._on_actions_dropped(steps.actions)
                 return True
             except UnknownWriter:  # it has started again, and knows nothing
                 self._is_open = False
@@ -331,18 +334,24 @@ class ReplayWriter:
                 self._report_dropped()
                 if self._closes_within(pause_s):
                     return False
-        self._on_delivered(steps.actions)
-        self._take_note(steps)
+        if self._take_note(steps):
+            self._on_delivered(steps.actions)
         return True
 
-    def _take_note(self, steps: StepBatch, dropped: int = 0, reason: str = "") -> None:
-        """Take note that the server has answered, and that ``steps`` wait no longer."""
+    def _take_note(self, steps: StepBatch, dropped: int = 0, reason: str = "") -> bool:
+        """Take note that the server has answered, and that ``steps`` wait no longer.
+
+        Return False if ``close`` has counted them already.
+        """
         with self._changed:
+            if self._is_over:
+                return False
             self._away_since = None
             self._dropped += dropped
             self._waiting -= len(steps)
             self._changed.notify_all()
         self._report_dropped(reason)
+        return True
 
     def _report_dropped(self, reason: str = "") -> None:
         """Report the number of newly dropped steps, if there are any."""

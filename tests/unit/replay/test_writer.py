@@ -157,6 +157,32 @@ def test_all_that_is_lost_is_counted_also_while_the_server_is_away_and_at_the_en
     assert writer.dropped == 15
 
 
+class AnswersLate(ReplayStub):
+    """A stub whose server stores steps, and answers when ``answers`` is set."""
+
+    def __init__(self, url: str) -> None:
+        super().__init__(url)
+        self.stored, self.answers = threading.Event(), threading.Event()
+
+    def append(self, *arguments):
+        following = super().append(*arguments)
+        self.stored.set()
+        assert self.answers.wait(20)
+        return following
+
+
+def test_steps_whose_answer_comes_after_the_close_are_counted_once(server):
+    stub, arrived, lost = AnswersLate(server.url), [], []
+    counts = {"on_delivered": arrived.append, "on_dropped": lost.append}
+    writer = ReplayWriter(stub, SCHEMA, **counts)
+    writer.put(batch(0, 70))
+    assert stub.stored.wait(20)
+    writer.close(until=0.0)
+    stub.answers.set()
+    writer._thread.join(20)  # noqa: SLF001
+    assert (writer.waiting, writer.dropped, lost, arrived) == (0, 70, [70], [])
+
+
 def test_delivered_and_dropped_actions_are_counted_without_ends_of_episodes(server):
     arrived, dropped = [], []
     counts = {"on_delivered": arrived.append, "on_actions_dropped": dropped.append}
