@@ -19,10 +19,10 @@ from relaax.net.guarded_server import GuardedServer
 from relaax.net.payloads import WithPayload
 from relaax.net.refusals import handlers_of, refuse
 from relaax.replay import replay_pb2
-from relaax.replay.client.writer import MOST_STEPS_AT_ONCE
 from relaax.replay.counts import Times
 from relaax.replay.replay import NotReady, Replay
 from relaax.replay.segments import MappedSegments, placed_message
+from relaax.replay.specs import MOST_STEPS_AT_ONCE
 from relaax.replay.wire import (
     ITEMS,
     PRIORITIES,

@@ -23,6 +23,9 @@ from relaax.replay.writers import Writers
 #: Steps of a writer that wait to be sent, where no table has a bound for them.
 MOST_WAITING = 256
 
+#: Steps that a writer sends in one message at most, but for the last batch in it.
+MOST_STEPS_AT_ONCE = 4096
+
 #: Bytes of a row in a table at most: its place, or its priority and the sums of priorities.
 BYTES_PER_ITEM = 40
 

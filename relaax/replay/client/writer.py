@@ -18,7 +18,7 @@ from relaax.replay import replay_pb2
 from relaax.replay.client.stub import ReplayAway, ReplayStub
 from relaax.replay.replay import NotReady
 from relaax.replay.schema import Schema
-from relaax.replay.specs import MOST_WAITING
+from relaax.replay.specs import MOST_STEPS_AT_ONCE, MOST_WAITING
 from relaax.replay.step_batch import StepBatch
 from relaax.replay.storage import GAP, START, Flags
 from relaax.replay.writers import UnknownWriter
@@ -27,10 +27,9 @@ _log = logging.getLogger(__name__)
 
 Types = Mapping[str, np.dtype[Any]]
 
-#: A message has at least so many steps, unless its first one has waited for ``LONGEST_WAIT_S``.
+#: A message has at least so many steps, unless its first one has waited for ``LONGEST_WAIT_S``; at
+#: most about ``MOST_STEPS_AT_ONCE``.
 STEPS_AT_ONCE = 64
-#: And at most about so many.
-MOST_STEPS_AT_ONCE = 4096
 LONGEST_WAIT_S = 0.05
 
 #: Pause after a call that failed, doubled up to the second one.

@@ -15,9 +15,9 @@ from relaax.compat.memoire.service import MemoireStub
 from relaax.errors import BridgeError
 from relaax.replay import replay_pb2
 from relaax.replay.client.stub import ReplayStub
-from relaax.replay.client.writer import MOST_STEPS_AT_ONCE
 from relaax.replay.replay import Replay
 from relaax.replay.service import ReplayPort
+from relaax.replay.specs import MOST_STEPS_AT_ONCE
 from relaax.replay.storage import Storage
 from relaax.replay.writers import Writers
 
