@@ -1,21 +1,54 @@
 """Batches that are made of fixed parts of several tables."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections import deque
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import replace
-from typing import Any
+from time import monotonic
+from typing import Generic, Protocol, TypeVar
 
 import numpy as np
-import numpy.typing as npt
 
-from relaax.errors import ConfigurationError
 from relaax.replay.selectors import FloatArray, IntArray
-from relaax.replay.storage import Empty
-from relaax.replay.table import Sample, Table, TableCounts, TableState, joined
+from relaax.replay.table import Sample, joined
 
-Array = npt.NDArray[Any]
+Batch = TypeVar("Batch")
 
 #: The column with the table of each item: its place among the names, uint8 [N].
 SOURCE = "source"
+
+
+class Unfinished(Generic[Batch]):
+    """Keeps drawn parts for later batches. For several threads."""
+
+    def __init__(self, begin: Callable[[int], Batch]) -> None:
+        self._begin = begin
+        self._batches: deque[Batch] = deque()
+
+    @contextmanager
+    def resumed(self, count: int) -> Iterator[Batch]:
+        """Yield the oldest batch, or a new one of ``count`` items; keep it if that raises."""
+        try:
+            batch = self._batches.popleft()
+        except IndexError:
+            batch = self._begin(count)
+        try:
+            yield batch
+        except BaseException:
+            self._batches.append(batch)
+            raise
+
+
+class Source(Protocol):
+    """Draws items of tables: a replay, or a sampler of a table of several replay servers."""
+
+    def sample(self, table: str, count: int, timeout_s: float, /) -> Sample:
+        """Draw ``count`` items; NotReady if that is not possible within ``timeout_s``."""
+        ...
+
+    def update_priorities(self, table: str, keys: IntArray, priorities: FloatArray) -> int:
+        """Give items other priorities [N]; return how many of them are gone."""
+        ...
 
 
 def in_words(fractions: Mapping[str, float]) -> str:
@@ -32,95 +65,50 @@ def parts_of(count: int, fractions: FloatArray) -> IntArray:
     return parts
 
 
-def mixed(
-    samples: Sequence[Sample | None], axis: int, items: int, empty: Empty = np.empty
-) -> Sample:
-    """Return one batch of samples of N tables, None without any, with the column ``SOURCE``."""
-    drawn = [sample for sample in samples if sample is not None]
-    batch = joined(drawn, axis, items, empty)
-    counts = [0 if sample is None else len(sample.keys) for sample in samples]
-    source = np.repeat(np.arange(len(samples), dtype=np.uint8), counts)
-    return replace(batch, columns={**batch.columns, SOURCE: source})
-
-
 class Mixed:
-    """Draws a part of each batch from each of several tables over one storage.
+    """Draws a part of each batch from each of several tables, and keeps drawn parts until all are.
 
-    tables: by name, all with one view. fractions: by the same names; ConfigurationError unless they
-    are positive and their sum is 1. It has no items of its own, limits nothing, and takes no steps.
+    ``sources`` have the tables, by name; ``axis`` of their columns counts the items. Tables of
+    ``prioritized`` have priorities. For several threads.
     """
 
-    def __init__(self, tables: Mapping[str, Table], fractions: Mapping[str, float]) -> None:
-        if not fractions or min(fractions.values()) <= 0 or abs(sum(fractions.values()) - 1) > 1e-6:
-            raise ConfigurationError(
-                f"the fractions of a mixed table must be positive, with a sum of 1; they are "
-                f"{dict(fractions)}"
-            )
-        unknown = sorted(set(fractions) - set(tables))
-        if unknown:
-            raise ConfigurationError(f"a mixed table is made of {unknown[0]}, which is no table")
-        self._tables = [tables[name] for name in fractions]
+    def __init__(
+        self,
+        fractions: Mapping[str, float],
+        sources: Mapping[str, Source],
+        prioritized: Collection[str],
+        axis: int,
+    ) -> None:
+        self._names = list(fractions)
         self._fractions = np.array(list(fractions.values()))
-        #: See Table.
-        self.kind = in_words(fractions)
-        self._drawn = 0
+        self._sources = sources
+        self._prioritized = [name for name in self._names if name in prioritized]
+        self._axis = axis
+        self._unfinished: Unfinished[dict[str, Sample]] = Unfinished(lambda count: {})
 
-    def __len__(self) -> int:
-        """Return how many items all tables have together."""
-        return sum(len(table) for table in self._tables)
-
-    @property
-    def counts(self) -> TableCounts:
-        """The drawn items; the tables count everything else."""
-        return TableCounts(drawn=self._drawn)
-
-    def holds_back(self, count: int, charge: int | None = None) -> str:
-        """Return why a table may not be drawn its part from; "" if each may."""
-        parts = self._parts(count, charge)
-        whys = (table.holds_back(part, cost) for table, part, cost in parts if part)
-        return next(filter(None, whys), "")
-
-    def state(self) -> TableState:
-        """See Table: the tables together, as far as each allows its part of a batch."""
-        states = [table.state() for table in self._tables]
-        allowed = [state.allowance for state in states] / self._fractions
-        weight = len(self) if all(state.weight for state in states) else 0
-        return TableState(len(self), weight, float(np.floor(allowed.min())))
-
-    def let_go(self) -> None:
-        """See Table: drawn items of all tables are not in use any more."""
-        for table in self._tables:
-            table.let_go()
-
-    def draw(self, count: int, charge: int | None = None, *, empty: Empty = np.empty) -> Sample:
-        """Draw ``count`` items, grouped by table; see Table."""
-        samples = [
-            table.draw(part, cost) if part else None
-            for table, part, cost in self._parts(count, charge)
-        ]
-        self._drawn += count
-        return mixed(samples, self._tables[0].item_axis, len(self), empty)
+    def sample(self, count: int, timeout_s: float) -> Sample:
+        """Draw ``count`` items, grouped by table, with the column ``SOURCE``; see ``Source``."""
+        deadline = monotonic() + timeout_s
+        with self._unfinished.resumed(count) as drawn:
+            parts = parts_of(count, self._fractions).tolist()
+            for name, part in zip(self._names, parts, strict=True):
+                if part and name not in drawn:
+                    left = max(0.0, deadline - monotonic())
+                    drawn[name] = self._sources[name].sample(name, part, left)
+        samples = [(place, drawn[name]) for place, name in enumerate(self._names) if name in drawn]
+        batch = joined([s for _, s in samples], self._axis, sum(s.items for _, s in samples))
+        places = np.array([place for place, _ in samples], np.uint8)
+        source = np.repeat(places, [len(sample.keys) for _, sample in samples])
+        return replace(batch, columns={**batch.columns, SOURCE: source})
 
     def update_priorities(self, keys: IntArray, priorities: FloatArray) -> int:
         """Give items other priorities [N] in the tables that have any; return how many are gone.
 
         ValueError if no table has priorities.
         """
-        prioritized = [table for table in self._tables if table.has_priorities]
-        if not prioritized:
+        if not self._prioritized:
             raise ValueError("the items of these tables have no priorities")
-        return min(table.update_priorities(keys, priorities) for table in prioritized)
-
-    def contents(self) -> dict[str, Array]:
-        """See Table: the tables' own contents are apart."""
-        return {"drawn": np.array([self._drawn])}
-
-    def restore(self, contents: Mapping[str, Array]) -> None:
-        """See Table."""
-        self._drawn = int(contents["drawn"][0])
-
-    def _parts(self, count: int, charge: int | None) -> Iterator[tuple[Table, int, int]]:
-        """Yield the tables, how many of ``count`` items come from each, and their price."""
-        parts = parts_of(count, self._fractions)
-        costs = parts if charge is None else parts_of(charge, self._fractions)
-        return zip(self._tables, parts.tolist(), costs.tolist(), strict=True)
+        return min(
+            self._sources[name].update_priorities(name, keys, priorities)
+            for name in self._prioritized
+        )

@@ -59,15 +59,13 @@ class Replay:
     connection, are stored once; steps that come too early are refused.
     """
 
-    def __init__(
-        self, storage: Storage, tables: Mapping[str, Table | Mixed], writers: Writers
-    ) -> None:
+    def __init__(self, storage: Storage, tables: Mapping[str, Table], writers: Writers) -> None:
         self._storage = storage
-        #: All that is drawn from, and the tables that have items of their own.
         self._tables = tables
-        self._own = [table for table in tables.values() if isinstance(table, Table)]
+        #: By name: tables whose batches are made of parts of others.
+        self.mixed: Mapping[str, Mixed] = {}
         self._writers = writers
-        self._places = Places(storage.capacity, self._own, writers)
+        self._places = Places(storage.capacity, tables.values(), writers)
         #: Times of inserting and drawing, without waiting; the service adds its own.
         self.times = Times()
         self._changed = threading.Condition()
@@ -81,7 +79,7 @@ class Replay:
         self._lacks_memory: Callable[[int], str] = lambda more: ""
         #: By table: the number of the latest request, if so many items were not there.
         self._unmet: dict[str, tuple[int, int | None]] = {}
-        rows_at_once = min((table.most_rows_at_once for table in self._own), default=math.inf)
+        rows_at_once = min((each.most_rows_at_once for each in tables.values()), default=math.inf)
         #: So many steps are taken at once: older ones stay until items are made of them.
         self._most_at_once = int(max(1, min(storage.capacity // 2, rows_at_once)))
 
@@ -252,9 +250,12 @@ class Replay:
     ) -> Sample:
         """Draw ``count`` items of ``table``; NotReady if that is not possible within ``timeout_s``.
 
-        The ratio of the table counts them as ``charge`` draws, if given. Large arrays lie in memory
-        from ``empty``. KeyError for a table that does not exist.
+        The ratio of the table counts them as ``charge`` draws, if given, and a mixed table's parts
+        as their own. Large arrays lie in memory from ``empty``. KeyError for a table that does not
+        exist.
         """
+        if table in self.mixed:
+            return self.mixed[table].sample(count, timeout_s)
         source = self._tables[table]
         with self._changed:
             source.let_go()
@@ -290,6 +291,8 @@ class Replay:
     def update_priorities(self, table: str, keys: IntArray, priorities: FloatArray) -> int:
         """Give items of ``table`` other priorities [N]; return how many of them are gone."""
         require_priorities(priorities)
+        if table in self.mixed:
+            return self.mixed[table].update_priorities(keys, priorities)
         with self._changed:
             self._changes += 1
             return self._tables[table].update_priorities(keys, priorities)
@@ -403,10 +406,10 @@ class Replay:
         return self._lacks_memory(more) if more > 0 else ""
 
     def _learnt(self) -> list[LearntSteps]:
-        return [table.learnt for table in self._own if table.learnt is not None]
+        return [table.learnt for table in self._tables.values() if table.learnt is not None]
 
     def _drawn(self) -> int:
-        return sum(table.counts.drawn for table in self._own)
+        return sum(table.counts.drawn for table in self._tables.values())
 
     def _copied_some(self, snapshot: Snapshot) -> bool:
         with self._changed:
@@ -453,14 +456,14 @@ class Replay:
         actions = int(np.count_nonzero(flags & FINAL == 0))
         self._actions += actions
         self._on_stored(actions)
-        for table in self._own:
+        for table in self._tables.values():
             table.appended(slot.number, places)
         self._changed.notify_all()
 
     def _keeps_out(self, slot: Slot, flags: Flags) -> str:
         """Return why a table takes no more steps of ``slot``; "" if all do, or one lacks them."""
         flags = np.where(flags & GAP, flags | START, flags)  # episodes before it are ended by both
-        whys = (table.keeps_out(slot.number, flags) for table in self._own)
+        whys = (table.keeps_out(slot.number, flags) for table in self._tables.values())
         why = next(filter(None, whys), "")
         lacks = any(self._tables[name].holds_back(*asked) for name, asked in self._unmet.items())
         return "" if lacks else why
@@ -469,14 +472,14 @@ class Replay:
         """Let the unfinished episode of ``slot``, if any, end in its newest state."""
         if self._storage.cut(slot.number) == NONE:
             return
-        for table in self._own:
+        for table in self._tables.values():
             table.appended(slot.number, np.zeros(0, np.int64))
 
     def _leave(self, slots: Sequence[Slot]) -> None:
         """End the unfinished episodes of ``slots`` that get no more steps."""
         for slot in slots:
             self._end_episode(slot)
-            for table in self._own:
+            for table in self._tables.values():
                 table.left(slot.number)
         self._changed.notify_all()
 

@@ -13,7 +13,6 @@ import numpy.typing as npt
 
 from relaax.errors import DamagedCheckpoint
 from relaax.observations import NUMBERS
-from relaax.replay.mixed import Mixed
 from relaax.replay.storage import ENDS, NONE, PER_ROW, START, Storage
 from relaax.replay.table import Table, TableCounts
 
@@ -26,7 +25,7 @@ _MOST_KEYS = 2**62
 
 
 def require_sound(
-    contents: Mapping[str, Array], storage: Storage, tables: Mapping[str, Table | Mixed]
+    contents: Mapping[str, Array], storage: Storage, tables: Mapping[str, Table]
 ) -> None:
     """Raise DamagedCheckpoint, which names the array and the place, if no replay has saved them.
 
@@ -160,11 +159,8 @@ class _Rows:
                 is_finite = np.asarray(np.isfinite(values).all(axis=tuple(range(1, values.ndim))))
                 saved.require(name, is_finite, "finite")
 
-    def check_table(self, saved: _Saved, table: Table | Mixed) -> None:
+    def check_table(self, saved: _Saved, table: Table) -> None:
         """Check the counts and items of a table."""
-        if isinstance(table, Mixed):
-            saved.counts("drawn", 1)
-            return
         saved.counts("counts", len(TableCounts.__dataclass_fields__))
         # Draws of single items are counted for all rows, or not at all.
         times = saved.take("times", np.int64, -1)

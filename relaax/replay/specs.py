@@ -10,7 +10,7 @@ import numpy as np
 
 from relaax.errors import ConfigurationError
 from relaax.replay.limiter import Limiter
-from relaax.replay.mixed import Mixed, in_words
+from relaax.replay.mixed import Mixed, Source, in_words
 from relaax.replay.removers import RemoverName
 from relaax.replay.replay import Replay
 from relaax.replay.schema import Schema
@@ -77,10 +77,21 @@ class TableSpec:
 
 @dataclass(frozen=True)
 class MixedSpec:
-    """A table whose batches are made of fixed parts of others, which all have one view."""
+    """A table whose batches are made of fixed parts of others, which all have one view.
 
-    #: How much of a batch comes from which table; the sum is 1.
+    ConfigurationError unless the fractions are positive, with a sum of 1.
+    """
+
+    #: How much of a batch comes from which table.
     fractions: Mapping[str, float]
+
+    def __post_init__(self) -> None:
+        parts = self.fractions.values()
+        if not parts or min(parts) <= 0 or abs(sum(parts) - 1) > 1e-6:
+            raise ConfigurationError(
+                f"the fractions of a mixed table must be positive, with a sum of 1; they are "
+                f"{dict(self.fractions)}"
+            )
 
     @property
     def kind(self) -> str:
@@ -94,7 +105,7 @@ class MixedSpec:
 
 @dataclass(frozen=True)
 class ReplaySpec:
-    """A storage and its tables."""
+    """A storage and its tables; ConfigurationError where one is mixed of others than these."""
 
     schema: Schema
     #: How many steps are stored.
@@ -102,6 +113,16 @@ class ReplaySpec:
     tables: Mapping[str, TableSpec | MixedSpec]
     #: Further values that saved contents must agree with, as JSON: their units.
     fingerprint: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        parts = {name for table in self.tables for name in self.parts(table)}
+        if unknown := sorted(parts - self.own_tables.keys()):
+            raise ConfigurationError(f"a mixed table is made of {unknown[0]}, which is no table")
+
+    @property
+    def own_tables(self) -> dict[str, TableSpec]:
+        """The tables that have items of their own, by name."""
+        return {name: spec for name, spec in self.tables.items() if isinstance(spec, TableSpec)}
 
     def share(self, of: int) -> "ReplaySpec":
         """Return the part of one of ``of`` servers with equal shares."""
@@ -122,15 +143,29 @@ class ReplaySpec:
         """
         bounds = [
             spec.view.stride * max(1, spec.limiter.max_items // PIECES) // 2
-            for spec in self.tables.values()
-            if isinstance(spec, TableSpec) and spec.keeps_undrawn and spec.limiter.max_items
+            for spec in self.own_tables.values()
+            if spec.keeps_undrawn and spec.limiter.max_items
         ]
         return max(1, min([MOST_WAITING, *bounds]))
 
     def view(self, table: str) -> View:
         """Return how items of ``table`` are read."""
+        return self.own_tables[self.parts(table)[0]].view
+
+    def parts(self, table: str) -> list[str]:
+        """Return the tables whose items are drawn where ``table`` is asked for."""
         spec = self.tables[table]
-        return self.view(next(iter(spec.fractions))) if isinstance(spec, MixedSpec) else spec.view
+        return list(spec.fractions) if isinstance(spec, MixedSpec) else [table]
+
+    def mixed(self, sources: Mapping[str, Source]) -> dict[str, Mixed]:
+        """Return the mixed tables, by name, all of whose parts are among ``sources``."""
+        tables = self.own_tables
+        prioritized = {name for name, spec in tables.items() if spec.selector == "prioritized"}
+        return {
+            name: Mixed(spec.fractions, sources, prioritized, self.view(name).item_axis)
+            for name, spec in self.tables.items()
+            if isinstance(spec, MixedSpec) and sources.keys() >= spec.fractions.keys()
+        }
 
     def make(
         self, random: np.random.Generator, lease_s: float, clock: Callable[[], float] = monotonic
@@ -149,15 +184,11 @@ class ReplaySpec:
                 spec.remover,
                 spec.keeps_undrawn,
             )
-            for name, spec in self.tables.items()
-            if isinstance(spec, TableSpec)
+            for name, spec in self.own_tables.items()
         }
-        mixed = {
-            name: Mixed(tables, spec.fractions)
-            for name, spec in self.tables.items()
-            if isinstance(spec, MixedSpec)
-        }
-        return Replay(storage, {**tables, **mixed}, Writers(lease_s, clock=clock))
+        replay = Replay(storage, tables, Writers(lease_s, clock=clock))
+        replay.mixed = self.mixed(dict.fromkeys(tables, replay))
+        return replay
 
 
 def _selector(spec: TableSpec, capacity: int, random: np.random.Generator) -> Selector:

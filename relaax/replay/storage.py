@@ -51,8 +51,8 @@ def gather(column: Array, rows: IntArray, empty: Empty = np.empty) -> Array:
     return np.take(column, rows, axis=0, out=out, mode="clip")
 
 
-def joined_arrays(parts: Sequence[Array], axis: int, empty: Empty = np.empty) -> Array:
-    """Return arrays, of one shape but for ``axis``, joined in memory from ``empty``.
+def joined_arrays(parts: Sequence[Array], axis: int) -> Array:
+    """Return arrays, of one shape but for ``axis``, joined.
 
     ConfigurationError for arrays of several types: bytes and floats have other meanings.
     """
@@ -62,9 +62,7 @@ def joined_arrays(parts: Sequence[Array], axis: int, empty: Empty = np.empty) ->
             f"replay servers hold arrays {list(parts[0].shape[1:])} of {' and of '.join(types)}: "
             "let all environments of a training send one type, and begin with empty replays"
         )
-    shape = list(parts[0].shape)
-    shape[axis] = sum(part.shape[axis] for part in parts)
-    return np.concatenate(parts, axis, out=empty(tuple(shape), parts[0].dtype))
+    return np.concatenate(parts, axis)
 
 
 class Snapshot:

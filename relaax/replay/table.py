@@ -103,7 +103,7 @@ def require_priorities(priorities: FloatArray) -> None:
         raise ValueError("priorities must be finite, and at least 0")
 
 
-def joined(parts: Sequence[Sample], axis: int, items: int, empty: Empty = np.empty) -> Sample:
+def joined(parts: Sequence[Sample], axis: int, items: int) -> Sample:
     """Return one batch, drawn of ``items`` in all; ``axis`` of its columns counts the parts'."""
     first, *others = parts
     if not others:
@@ -112,7 +112,7 @@ def joined(parts: Sequence[Sample], axis: int, items: int, empty: Empty = np.emp
         keys=np.concatenate([part.keys for part in parts]),
         probabilities=np.concatenate([part.probabilities for part in parts]),
         columns={
-            name: joined_arrays([part.columns[name] for part in parts], axis, empty)
+            name: joined_arrays([part.columns[name] for part in parts], axis)
             for name in first.columns
         },
         items=items,
@@ -191,11 +191,6 @@ class Table:
     def __len__(self) -> int:
         """Return how many items can be drawn."""
         return len(self._selector)
-
-    @property
-    def item_axis(self) -> int:
-        """Which axis of the columns of samples counts the items."""
-        return self._view.item_axis
 
     @property
     def most_rows_at_once(self) -> float:

@@ -3,7 +3,6 @@
 ``stub``            calls one server
 ``writer``          sends steps, in order, beside acting
 ``spread``          sends the steps of each environment to one of several servers
-``sampler``         draws batches of the items of several servers
-``mixed_sampler``   draws batches with fixed parts of several tables
-``shard``           one server's table, watched for the sampler
+``sampler``         draws batches of the items of several servers, and of several tables
+``watched_server``  one server's table, watched for the sampler
 """

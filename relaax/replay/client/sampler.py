@@ -1,27 +1,23 @@
 """Draws batches of the items of several replay servers."""
 
 import threading
-from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from time import monotonic
-from typing import Generic, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from relaax.errors import BridgeError, ConfigurationError
-from relaax.replay.client.shard import Shard
 from relaax.replay.client.stub import ReplayStub
+from relaax.replay.client.watched_server import WatchedServer
+from relaax.replay.mixed import Unfinished
 from relaax.replay.replay import NotReady
 from relaax.replay.selectors import FloatArray, IntArray
-from relaax.replay.specs import ReplaySpec, TableSpec
+from relaax.replay.specs import ReplaySpec
 from relaax.replay.table import Sample, joined, require_priorities
 from relaax.telemetry.metrics import Metrics
-
-Batch = TypeVar("Batch")
 
 #: So many incarnations of a server in a row have different keys.
 EPOCHS = 16
@@ -31,57 +27,6 @@ CALL_TIMEOUT_S = 3.0
 
 #: So many calls of a server at a time; further ones wait.
 MOST_CALLS = 8
-
-
-class Unfinished(Generic[Batch]):
-    """Keeps drawn parts for later batches. For several threads."""
-
-    def __init__(self, begin: Callable[[int], Batch]) -> None:
-        self._begin = begin
-        self._batches: deque[Batch] = deque()
-
-    @contextmanager
-    def resumed(self, count: int) -> Iterator[Batch]:
-        """Yield the oldest batch, or a new one of ``count`` items; keep it if that raises."""
-        try:
-            batch = self._batches.popleft()
-        except IndexError:
-            batch = self._begin(count)
-        try:
-            yield batch
-        except BaseException:
-            self._batches.append(batch)
-            raise
-
-
-@dataclass(frozen=True)
-class Owner:
-    """Where items came from: a server of ``servers``, and which of its incarnations."""
-
-    server: int
-    epoch: int
-    servers: int
-
-    def labelled(self, keys: IntArray) -> IntArray:
-        """Return keys int64 [N] that no other server's items have."""
-        labelled: IntArray = (keys * self.servers + self.server) * EPOCHS + self.epoch % EPOCHS
-        return labelled
-
-
-@dataclass(frozen=True)
-class Keys:
-    """The servers' own keys, and where they came from: int64 [N] each."""
-
-    keys: IntArray
-    servers: IntArray
-    epochs: IntArray
-
-
-def read_keys(labelled: IntArray, servers: int) -> Keys:
-    """Return the keys, servers and epochs that ``Owner.labelled`` has joined."""
-    rest, epochs = np.divmod(labelled, EPOCHS)
-    keys, numbers = np.divmod(rest, servers)
-    return Keys(keys, numbers, epochs)
 
 
 @dataclass
@@ -95,10 +40,11 @@ class _Batch:
 
 @dataclass(frozen=True)
 class _Share:
-    """A request to one server."""
+    """A request to one server, by its number."""
 
-    shard: Shard
-    owner: Owner
+    number: int
+    #: Which of its incarnations is asked.
+    epoch: int
     draws: int
     charge: int
     #: The server's part of all weights.
@@ -127,7 +73,7 @@ class ShardedSampler:
         self._table = table
         self._spec = spec
         self._axis = spec.view(table).item_axis
-        self._is_queue = _is_queue(spec, table)
+        self._is_queue = spec.own_tables[table].selector in ("fifo", "lifo")
         self._random = random
         self._changed = threading.Condition()
         self._unfinished = Unfinished(lambda count: _Batch(count, count))
@@ -135,8 +81,8 @@ class ShardedSampler:
         self._gone = 0
         self._threads = ThreadPoolExecutor(MOST_CALLS * len(urls), "replay sampler")
         #: The watched state of each server.
-        self.shards = [
-            Shard(
+        self.servers = [
+            WatchedServer(
                 ReplayStub(url, call_timeout_s, shares_memory), table, self._require, self._changed
             )
             for url in urls
@@ -146,20 +92,20 @@ class ShardedSampler:
     def actions(self) -> int:
         """How many actions the servers have stored."""
         with self._changed:
-            return sum(shard.actions for shard in self.shards)
+            return sum(server.actions for server in self.servers)
 
     @property
     def lost(self) -> int:
         """How many stored steps were lost with servers that started again without them."""
         with self._changed:
-            return sum(shard.lost for shard in self.shards)
+            return sum(server.lost for server in self.servers)
 
     def report(self, metrics: Metrics) -> None:
         """Store how the servers are."""
         with self._changed:
-            here = [shard for shard in self.shards if not shard.is_away]
-            steps = sum(shard.steps for shard in here)
-        metrics.scalar("replay/servers away", len(self.shards) - len(here))
+            here = [server for server in self.servers if not server.is_away]
+            steps = sum(server.steps for server in here)
+        metrics.scalar("replay/servers away", len(self.servers) - len(here))
         metrics.scalar("replay/steps within reach", steps)
         metrics.scalar("replay/steps lost", self.lost)
         metrics.scalar("replay/priorities of gone items", self._gone)
@@ -176,31 +122,31 @@ class ShardedSampler:
             while batch.draws or batch.charge:
                 self._add_to(batch, self._shares(batch, deadline))
         with self._changed:
-            items = sum(shard.items for shard in self.shards)
+            items = sum(server.items for server in self.servers)
         return joined(batch.parts, self._axis, items)
 
     def update_priorities(self, table: str, keys: IntArray, priorities: FloatArray) -> int:
         """Give items other priorities [N]; return how many of them are gone, which is counted."""
         self._require_table(table)
         require_priorities(priorities)
-        known = read_keys(keys, len(self.shards))
+        rest, epochs = np.divmod(keys, EPOCHS)
+        own, numbers = np.divmod(rest, len(self.servers))
 
         def update(number: int) -> int:
-            mine = known.servers == number
-            is_current = known.epochs[mine] == self.shards[number].epoch % EPOCHS
-            which = np.flatnonzero(mine)[is_current]
+            mine = numbers == number
+            which = np.flatnonzero(mine & (epochs == self.servers[number].epoch % EPOCHS))
             gone = int(np.count_nonzero(mine)) - len(which)
-            return gone + self._update(self.shards[number], known.keys[which], priorities[which])
+            return gone + self._update(self.servers[number], own[which], priorities[which])
 
-        gone = sum(self._threads.map(update, np.unique(known.servers).tolist()))
+        gone = sum(self._threads.map(update, np.unique(numbers).tolist()))
         with self._changed:
             self._gone += gone
         return gone
 
     def close(self) -> None:
         """End all threads and close the channels."""
-        for shard in self.shards:
-            shard.close()
+        for server in self.servers:
+            server.close()
         self._threads.shutdown()
 
     def _shares(self, batch: _Batch, deadline: float) -> list[_Share]:
@@ -210,8 +156,8 @@ class ShardedSampler:
                 left = deadline - monotonic()
                 if left <= 0:
                     return self._payments(batch, missing)
-                for shard in self.shards:
-                    shard.want(shard.allowance + -(-missing // len(self.shards)))
+                for server in self.servers:
+                    server.want(server.allowance + -(-missing // len(self.servers)))
                 self._waiting += 1
                 self._changed.wait(left)
                 self._waiting -= 1
@@ -223,28 +169,28 @@ class ShardedSampler:
         A server that is ahead by less than a batch would otherwise take no steps, and wait for
         draws that never come. Items of a queue, which are drawn once, are drawn, too.
         """
-        allowed = int(min(batch.charge, sum(shard.allowance for shard in self.shards)))
+        allowed = int(min(batch.charge, sum(server.allowance for server in self.servers)))
         if allowed < 1:
-            whys = "; ".join(shard.reason for shard in self.shards if shard.reason)
+            whys = "; ".join(server.reason for server in self.servers if server.reason)
             raise NotReady(whys or f"{missing:g} draws of {self._table} are not allowed yet")
         return self._divided(0, allowed)
 
     def _missing(self, charge: int) -> float:
         """Return how much more must be allowed, 1 at least while nothing can be drawn."""
-        for shard in self.shards:
-            if shard.error is not None:
-                raise shard.error
-        if not any(shard.weight for shard in self.shards):
+        for server in self.servers:
+            if server.error is not None:
+                raise server.error
+        if not any(server.weight for server in self.servers):
             return max(charge, 1)
-        return charge - sum(shard.allowance for shard in self.shards)
+        return charge - sum(server.allowance for server in self.servers)
 
     def _divided(self, draws: int, charge: int) -> list[_Share]:
         """Return the request to each server, and reduce its allowance by it.
 
         A request to a queue draws as many items as it pays for, whatever ``draws`` is.
         """
-        weights = np.array([shard.weight for shard in self.shards])
-        allowed = np.array([shard.allowance for shard in self.shards])
+        weights = np.array([server.weight for server in self.servers])
+        allowed = np.array([server.allowance for server in self.servers])
         if np.isinf(allowed).any():
             allowed = np.where(np.isinf(allowed), weights, 0)
         to_pay = divided(charge, allowed, 0.0) if charge else np.zeros(len(allowed), np.int64)
@@ -253,17 +199,17 @@ class ShardedSampler:
         to_draw = to_pay if self._is_queue else divided(draws, weights, self._random.random())
         shares = [
             _Share(
-                shard,
-                Owner(number, shard.epoch, len(self.shards)),
+                number,
+                server.epoch,
                 int(to_draw[number]),
                 int(to_pay[number]),
-                shard.weight / float(weights.sum()),
+                server.weight / float(weights.sum()),
             )
-            for number, shard in enumerate(self.shards)
+            for number, server in enumerate(self.servers)
             if to_draw[number] or to_pay[number]
         ]
         for share in shares:
-            share.shard.spend(share.charge)
+            self.servers[share.number].spend(share.charge)
         if self._waiting:  # their claims were forgotten with it
             self._changed.notify_all()
         return shares
@@ -284,26 +230,37 @@ class ShardedSampler:
 
     def _draw(self, share: _Share) -> Sample | None:
         """Return a part of the batch; None if the server does not give it."""
+        server = self.servers[share.number]
         try:
-            sample = share.shard.stub.sample(self._table, share.draws, 0.0, share.charge)
+            sample = server.stub.sample(self._table, share.draws, 0.0, share.charge)
         except BridgeError as error:  # however a server dies
             with self._changed:
-                share.shard.note_away(error)
+                server.note_away(error)
             return None
-        except NotReady:  # the shard's state was out of date
+        except NotReady:  # the known state was out of date
             with self._changed:
-                share.shard.note_empty()
+                server.note_empty()
             return None
-        return owned(sample, share.owner, share.weight)
+        return self._owned(sample, share)
 
-    def _update(self, shard: Shard, keys: IntArray, priorities: FloatArray) -> int:
+    def _owned(self, sample: Sample, share: _Share) -> Sample:
+        """Return a server's part of a batch; no other server's items have its keys."""
+        keys = (sample.keys * len(self.servers) + share.number) * EPOCHS + share.epoch % EPOCHS
+        return replace(
+            sample,
+            keys=keys,
+            probabilities=sample.probabilities * share.weight,
+            least_probability=sample.least_probability * share.weight,
+        )
+
+    def _update(self, server: WatchedServer, keys: IntArray, priorities: FloatArray) -> int:
         if not len(keys):
             return 0
         try:
-            return shard.stub.update_priorities(self._table, keys, priorities, shard.incarnation)
+            return server.stub.update_priorities(self._table, keys, priorities, server.incarnation)
         except BridgeError as error:
             with self._changed:
-                shard.note_away(error)
+                server.note_away(error)
             return len(keys)
 
     def _require(self, stub: ReplayStub) -> None:
@@ -321,12 +278,6 @@ class ShardedSampler:
             raise KeyError(f"{table!r} was not asked for, but {self._table!r}")
 
 
-def _is_queue(spec: ReplaySpec, name: str) -> bool:
-    """Return whether each item of a table is drawn once."""
-    table = spec.tables[name]
-    return isinstance(table, TableSpec) and table.selector in ("fifo", "lifo")
-
-
 def divided(count: int, weights: npt.ArrayLike, offset: float) -> IntArray:
     """Divide ``count`` in proportion to ``weights`` [N] of a positive sum, int64 [N].
 
@@ -340,11 +291,38 @@ def divided(count: int, weights: npt.ArrayLike, offset: float) -> IntArray:
     return parts
 
 
-def owned(sample: Sample, owner: Owner, weight: float) -> Sample:
-    """Return ``owner``'s part of a batch, whose share of all weights is ``weight``."""
-    return replace(
-        sample,
-        keys=owner.labelled(sample.keys),
-        probabilities=sample.probabilities * weight,
-        least_probability=sample.least_probability * weight,
-    )
+class Samplers:
+    """Draws from each of ``tables``, mixed ones among them, that several servers hold.
+
+    See ``relaax.replay.mixed.Source``. All samplers watch the same servers: one of them reports.
+    """
+
+    def __init__(
+        self,
+        urls: Sequence[str],
+        tables: Sequence[str],
+        spec: ReplaySpec,
+        random: np.random.Generator,
+    ) -> None:
+        names = dict.fromkeys(name for table in tables for name in spec.parts(table))
+        #: The samplers of tables that have items of their own.
+        self.by_table = {name: ShardedSampler(urls, name, spec, random) for name in names}
+        self.first = next(iter(self.by_table.values()))
+        self._mixed = spec.mixed(self.by_table)
+
+    def sample(self, table: str, count: int, timeout_s: float) -> Sample:
+        """See Source."""
+        if table in self._mixed:
+            return self._mixed[table].sample(count, timeout_s)
+        return self.by_table[table].sample(table, count, timeout_s)
+
+    def update_priorities(self, table: str, keys: IntArray, priorities: FloatArray) -> int:
+        """See Source."""
+        if table in self._mixed:
+            return self._mixed[table].update_priorities(keys, priorities)
+        return self.by_table[table].update_priorities(table, keys, priorities)
+
+    def close(self) -> None:
+        """End all threads and close the channels."""
+        for sampler in self.by_table.values():
+            sampler.close()

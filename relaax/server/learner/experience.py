@@ -6,19 +6,16 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 
 import numpy as np
-import numpy.typing as npt
 
 from relaax.address import Address
 from relaax.net.listening import naming_bind
 from relaax.processes.periodic_tasks import Task, TasksThread
-from relaax.replay.client.mixed_sampler import MixedSampler
-from relaax.replay.client.sampler import ShardedSampler
+from relaax.replay.client.sampler import Samplers
 from relaax.replay.process.replay_contents import Contents
 from relaax.replay.process.replay_metrics import ReplayMetrics
 from relaax.replay.replay import Replay
 from relaax.replay.service import LINGER_S, ReplayPort
-from relaax.replay.specs import MixedSpec, ReplaySpec
-from relaax.replay.table import Sample
+from relaax.replay.specs import ReplaySpec
 from relaax.server.learner.loop import SampleSource
 from relaax.telemetry.metrics import Metrics
 
@@ -127,34 +124,6 @@ class OwnReplay(Experience):
             self._contents.save()
 
 
-class _Samplers:
-    """A ``SampleSource`` of one sampler for each of ``tables``."""
-
-    def __init__(
-        self,
-        urls: Sequence[str],
-        tables: Sequence[str],
-        spec: ReplaySpec,
-        random: np.random.Generator,
-    ) -> None:
-        self.by_table = {
-            table: (MixedSampler if isinstance(spec.tables[table], MixedSpec) else ShardedSampler)(
-                urls, table, spec, random
-            )
-            for table in tables
-        }
-
-    def sample(self, table: str, count: int, timeout_s: float) -> Sample:
-        """See SampleSource."""
-        return self.by_table[table].sample(table, count, timeout_s)
-
-    def update_priorities(
-        self, table: str, keys: npt.NDArray[np.int64], priorities: npt.NDArray[np.float64]
-    ) -> int:
-        """See SampleSource."""
-        return self.by_table[table].update_priorities(table, keys, priorities)
-
-
 class ReplayServers(Experience):
     """Replay servers, which count steps themselves, and those that they lose."""
 
@@ -168,24 +137,22 @@ class ReplayServers(Experience):
     ) -> None:
         urls = [str(address) for address in addresses]
         self.place = f"what is delivered at {', '.join(urls)}"
-        self.source = self._samplers = _Samplers(urls, tables, spec, random)
-        #: All of them see the same servers, of which this one reports.
-        self._first = self._samplers.by_table[tables[0]]
+        self.source = self._samplers = Samplers(urls, tables, spec, random)
         self._metrics = metrics
 
     def tend(self) -> None:
         """See Experience."""
-        self._first.report(self._metrics)
+        self._samplers.first.report(self._metrics)
 
     def finish(self, is_over: bool) -> str:
         """See Experience."""
         self.tend()
+        sampler = self._samplers.first
         return (
-            f"{self._first.actions:,} steps of environments were delivered to replay servers, "
-            f"{self._first.lost:,} of them were lost"
+            f"{sampler.actions:,} steps of environments were delivered to replay servers, "
+            f"{sampler.lost:,} of them were lost"
         )
 
     def close(self) -> None:
         """See Experience."""
-        for sampler in self._samplers.by_table.values():
-            sampler.close()
+        self._samplers.close()

@@ -10,11 +10,10 @@ from replay_servers import ServedReplay, wait_until
 from scipy import stats
 
 from relaax.errors import ConfigurationError
-from relaax.replay.client import shard as shard_module
-from relaax.replay.client.mixed_sampler import MixedSampler
-from relaax.replay.client.sampler import ShardedSampler
-from relaax.replay.client.shard import Shard
+from relaax.replay.client import watched_server as watched_server_module
+from relaax.replay.client.sampler import Samplers, ShardedSampler
 from relaax.replay.client.stub import ReplayStub
+from relaax.replay.client.watched_server import WatchedServer
 from relaax.replay.limiter import Limiter
 from relaax.replay.replay import NotReady
 from relaax.replay.schema import Column, Schema
@@ -65,7 +64,7 @@ class Shards:
 
     def wait_for_items(self, *items):
         """Wait until the sampler knows that the servers have so many."""
-        wait_until(lambda: [shard.weight for shard in self.sampler.shards] == list(items))
+        wait_until(lambda: [server.weight for server in self.sampler.servers] == list(items))
 
     def stats(self, number):
         return self.servers[number].replay.stats()
@@ -79,8 +78,8 @@ class Shards:
 @pytest.fixture(autouse=True)
 def _asked_often(monkeypatch):
     """A sampler asks its servers more often than it does, and so what a test waits for comes."""
-    monkeypatch.setattr(shard_module, "REFRESH_S", 0.05)
-    monkeypatch.setattr(shard_module, "WATCH_S", 0.1)
+    monkeypatch.setattr(watched_server_module, "REFRESH_S", 0.05)
+    monkeypatch.setattr(watched_server_module, "WATCH_S", 0.1)
 
 
 @pytest.fixture(name="shards")
@@ -208,8 +207,8 @@ def test_several_threads_draw_all_items_once_and_every_batch_gets_whole(shards, 
 
 
 def test_threads_that_wait_for_items_do_not_wake_one_another(shards, monkeypatch):
-    calls, want = [], Shard.want
-    monkeypatch.setattr(Shard, "want", lambda *args: (calls.append(args), want(*args)))
+    calls, want = [], WatchedServer.want
+    monkeypatch.setattr(WatchedServer, "want", lambda *args: (calls.append(args), want(*args)))
 
     def wait():
         with pytest.raises(NotReady):
@@ -274,7 +273,7 @@ def test_the_loss_of_a_full_server_is_counted_though_it_is_full_again(shards):
     write(1)
     restart_after(5 * 63, saved)
     wait_until(lambda: shards.sampler.lost == 63)
-    assert shards.sampler.shards[0].steps == 128
+    assert shards.sampler.servers[0].steps == 128
     write(3)
     restart_after(8 * 63, saved)
     wait_until(lambda: shards.sampler.lost == 63 + 128)  # no more than it held
@@ -340,7 +339,7 @@ def test_how_the_servers_are_is_reported(shards):
     shards.write(1, 1000, 10)
     shards.wait_for_items(20, 10)
     shards.servers[1].stop()
-    wait_until(lambda: shards.sampler.shards[1].is_away)
+    wait_until(lambda: shards.sampler.servers[1].is_away)
     stored = Stored()
     shards.sampler.report(stored)
     assert stored.values == {
@@ -369,16 +368,16 @@ def test_a_mixed_batch_has_its_fractions_over_all_servers(shards):
     shards.write(1, 1000, 40)
     shards.wait_for_items(40, 40)
     urls = [server.url for server in shards.servers]
-    sampler = MixedSampler(urls, "mixed", MIXED, np.random.default_rng(2))
+    sampler = Samplers(urls, ["mixed"], MIXED, np.random.default_rng(2))
     try:
-        for of_a_table in sampler.samplers:
+        for of_a_table in sampler.by_table.values():
             wait_until(lambda one=of_a_table: one.actions == 80)
         sample = sampler.sample("mixed", 16, 5.0)
         assert sample.columns["source"].tolist() == [0] * 4 + [1] * 12
         assert sample.items == 160
         assert len(set(sample.columns["action"][:4].tolist())) == 4  # each once
         assert sampler.update_priorities("mixed", sample.keys, np.ones(16)) == 0
-        assert sampler.actions == 80
+        assert sampler.first.actions == 80
     finally:
         sampler.close()
 
@@ -407,4 +406,4 @@ def test_priorities_that_are_no_numbers_are_refused_and_no_server_is_away(shards
     sample = shards.sampler.sample("all", 8, 5.0)
     with pytest.raises(ValueError, match="finite"):
         shards.sampler.update_priorities("all", sample.keys, np.full(8, np.nan))
-    assert not any(shard.is_away for shard in shards.sampler.shards)
+    assert not any(server.is_away for server in shards.sampler.servers)

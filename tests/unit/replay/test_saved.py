@@ -182,7 +182,6 @@ def test_items_are_as_many_as_their_priorities(saved):
         ("storage/counts", 0, -1, "from 0 to "),
         ("storage/counts", 1, 0, ", or rows are missing"),
         ("table/uniform/counts", 2, -3, "from 0 to "),
-        ("table/mixed/drawn", 0, -3, "from 0 to "),
         ("table/twice/times", 9, -1, "from 0 to "),
         ("counts", 3, -1, "from 0 to "),
         ("changes", (), -1, "at least 0"),

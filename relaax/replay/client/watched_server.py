@@ -1,4 +1,4 @@
-"""One of several replay servers, as a sampler knows it."""
+"""A replay server as a sampler knows it."""
 
 import logging
 import threading
@@ -20,7 +20,7 @@ REFRESH_S = 0.5
 CLOSE_S = 2.0
 
 
-class Shard:
+class WatchedServer:
     """Watches a table of a server on a thread of its own.
 
     Its state is read, and changed, under ``changed``, which is notified of all changes. ``require``
