@@ -134,6 +134,9 @@ def make_actor(
 
 
 def _model_of(parts: PolicyParts, recording: ExperienceParts, tensors: Any) -> PolicyModel:
+    recorded = recording.columns.of_policy if recording.is_recorded else ()
+    if parts.model is not None:
+        return parts.model(tensors, recorded)
     from relaax.learning.distributions.graph_tf import graph_head_of
     from relaax.learning.networks.policy_tf import policy_of
 
@@ -142,7 +145,7 @@ def _model_of(parts: PolicyParts, recording: ExperienceParts, tensors: Any) -> P
         tensors,
         parts.actions,
         graph_head_of(parts.actions),
-        recording.columns.of_policy if recording.is_recorded else (),
+        recorded,
         action_mask=None if parts.mask is None else parts.mask.name,
         heads=parts.heads,
     )

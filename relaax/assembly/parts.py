@@ -57,6 +57,9 @@ class PolicyParts:
     #: None where each action is a sample of the distribution.
     make_noise: MakeNoise | None = None
     perturbed: Perturbed | None = None
+    #: Makes a policy of your own in the place of ``network`` with ``actions``; it returns extras of
+    #: these names with each choice.
+    model: Callable[[Any, Sequence[str]], PolicyModel] | None = None
     #: Actions are drawn evenly up to this global step.
     random_steps: int | None = None
     #: Which sizes of exploration environments have.

@@ -3,6 +3,7 @@
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from math import inf
+from types import MappingProxyType
 from typing import Any, Literal
 
 from pydantic import Field, PositiveFloat
@@ -17,6 +18,7 @@ from relaax.learning.networks import POLICY, Network
 from relaax.learning.rollouts import Columns
 from relaax.learning.shapes import HistoryLength, StateSize
 from relaax.observations import Shapes
+from relaax.replay.schema import Column
 from relaax.spaces import Space
 
 
@@ -91,6 +93,8 @@ class MethodConfig(ConfigBase):
     action_units: ActionUnits | None = None
     #: The numbers of each choice that the learner needs, by name; see ``Columns.of``.
     extras: tuple[str, ...] = ()
+    #: Those of a policy of your own, beside them.
+    own_extras: Mapping[str, Column] = MappingProxyType({})
 
     def columns(self, filtered: Sequence[str] = ()) -> Columns:
         """Return the columns of observations and actions; those to be ``filtered`` are apart."""
@@ -100,6 +104,7 @@ class MethodConfig(ConfigBase):
             action_mask=self.settings.mask,
             filtered=filtered,
             extras=self.extras,
+            own_extras=self.own_extras,
         )
 
     def filters(self) -> Filters:

@@ -58,6 +58,7 @@ class Columns:
         action_mask: ActionMask | None = None,
         filtered: Collection[str] = (),
         extras: Iterable[str] = (LOG_PROBABILITY,),
+        own_extras: Mapping[str, Column] | None = None,
     ) -> "Columns":
         """Return the columns of what ``network`` observes and ``distribution`` draws.
 
@@ -65,7 +66,8 @@ class Columns:
         ``filtered`` of float64. Images may be of bytes or of float32: what sees them with
         convolutions usually gets bytes. ``action_mask`` is the observation, of named ones, that is
         no input of the network but says which actions are allowed. ``extras`` are recorded of each
-        choice, and may be ``labels``; ValueError for a name that is unknown.
+        choice, and may be ``labels``; ValueError for a name that is unknown. ``own_extras`` are
+        those of a policy of your own.
         """
         shape, types = network.observation_shape, _usual_types(network, filtered)
         if not isinstance(shape, dict):
@@ -83,7 +85,7 @@ class Columns:
             open_types=frozenset(
                 name for name, encoder in network.encoders.items() if is_image(encoder.shape)
             ),
-            extras=_extras(extras, network, distribution),
+            extras={**_extras(extras, network, distribution), **(own_extras or {})},
         )
 
     def observations(self, *counts: int) -> Observations:
