@@ -14,7 +14,7 @@ from servers import free_address
 
 from relaax.protocol import FrameConnection, binary
 from relaax.protocol.binary import Welcome
-from relaax.protocol.json import encode_action
+from relaax.protocol.json import ServerCodec
 
 
 @contextlib.contextmanager
@@ -49,7 +49,7 @@ def _answer_at_once(frames: FrameConnection, cell: Cell) -> None:
     flags = np.zeros(cell.environments, np.uint8)
     answer = binary.encode_answers(numbers, flags, actions, np.zeros(0))
     if cell.protocol == 1:
-        answer = encode_action(0)
+        answer = ServerCodec().encode(actions, np.zeros(0))
     with contextlib.suppress(OSError):
         payload = frames.receive()
         while payload is not None:

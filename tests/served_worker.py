@@ -12,13 +12,14 @@ from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
+from json_requests import encode_request
 
 from relaax.algorithm_base import AgentBase, BatchAgentBase
 from relaax.errors import InvalidState
 from relaax.protocol import FrameConnection, MessageConnection, binary
 from relaax.protocol.binary import Answers, ErrorCode, Hello
 from relaax.protocol.framing import DEFAULT_MAX_FRAME_BYTES
-from relaax.protocol.json.messages import decode_action, decode_score, encode_request
+from relaax.protocol.json import codec as json_codec
 from relaax.server.rlx_server.handover import Inbox, Outbox, channel
 from relaax.server.rlx_server.tally.row import WIDTH, WorkerRow, kept_steps
 from relaax.server.rlx_server.worker.agents import Agents, SeparateAgents
@@ -325,12 +326,16 @@ class JsonClient:
     def action(self) -> Any:
         payload = self.receive()
         assert payload is not None
-        return decode_action(payload)
+        verb, action = json_codec.decode_utf8(payload)
+        assert verb == "act"
+        return action
 
     def score(self) -> float:
         payload = self.receive()
         assert payload is not None
-        return decode_score(payload)
+        verb, score = json_codec.decode_utf8(payload)
+        assert verb == "reset"
+        return float(score)
 
     def close(self) -> None:
         self.connection.close()

@@ -13,8 +13,7 @@ The way of a message to the server:
 
 ``checks``             checks of states, rewards, flags and actions before they are sent
 ``action_masks``       masks of allowed actions beside a state
-``sessions``           one environment on one connection, in either version of the protocol
-``server_connection``  questions and answers on one connection, and its loss
+``server_connection``  steps and answers on one connection, and its loss
 ``connector``          makes one connection after another; when it tries again, and gives up
 
 Many simulators, each in a process:

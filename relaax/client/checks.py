@@ -94,6 +94,24 @@ def as_observations(state: dict[Any, Any]) -> dict[str, Array] | None:
     return found if state and len(found) == len(arrays) else None
 
 
+#: As JSON, a list of so many numbers is smaller and faster than a compressed array.
+_MAX_LISTED_VALUES = 64
+
+
+def as_listed(state: Any) -> Any:
+    """Return a state as version 1 sends it.
+
+    A small vector becomes plain numbers, but not an array of bytes, which an algorithm may scale. A
+    dict of numbers, lists and arrays is flattened. Anything else stays.
+    """
+    if isinstance(state, dict) and as_observations(state) is not None:
+        return {name: as_listed(value) for name, value in named(state).items()}
+    if isinstance(state, np.uint8):
+        return np.asarray(state)
+    is_vector = type(state) is np.ndarray and state.ndim <= 1 and state.dtype != np.uint8
+    return state.tolist() if is_vector and state.size <= _MAX_LISTED_VALUES else state
+
+
 def checked_state(state: Any) -> Observations:
     """Return a state as an array, or as arrays by name.
 

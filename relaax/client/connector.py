@@ -6,17 +6,17 @@ import random
 import threading
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeVar
 
 from relaax.address import Address
 from relaax.client.failure import Failure
-from relaax.client.server_connection import ServerConnection
-from relaax.client.transport import TcpTransport, Transport
+from relaax.client.server_connection import ANOTHER_PORT, ServerConnection
+from relaax.client.transport import Transport
 from relaax.errors import AccessDenied, ConfigurationError
-from relaax.evaluation import Evaluation
-from relaax.protocol import binary
+from relaax.protocol import binary, json
 from relaax.protocol.binary import Hello
+from relaax.spaces import Space
 
 _log = logging.getLogger(__name__)
 
@@ -109,78 +109,53 @@ class RetryPolicy:
 _Started = TypeVar("_Started")
 
 
-#: Before a hello that was answered by a close is repeated.
-_PAUSE_BEFORE_SECOND_HELLO_S = 0.1
-
 #: How long a hello may go unanswered before that is logged.
 LONG_S = 10.0
 
-#: Possible causes of a close at the hello.
-CLOSED_AT_HELLO = "the RLX server closed the connection at the hello: it has no room"
-ANOTHER_PORT = "this is another port, for example the port of gRPC or --http-bind"
-
-
-class OldServer(Exception):
-    """The server closed at every hello and has never said welcome: it may know version 1 alone."""
-
-
-@dataclass(frozen=True)
-class Timeouts:
-    """How long to wait, in seconds."""
-
-    #: For one answer; None waits as long as the connection lasts.
-    answer_s: float | None
-    #: For a connection.
-    connect_s: float
-
 
 class Connector:
-    """Makes the connections of one client, one after another."""
+    """Makes the connections of one client, one after another.
+
+    answer_s, connect_s: how long to wait for an answer, and for a connection; ``answer_s`` None
+    waits as long as the connection lasts. hello: begins each connection of version 2; None for
+    version 1.
+    """
 
     def __init__(
-        self, address: Address, transport: Transport, timeouts: Timeouts, retry: RetryPolicy
+        self,
+        address: Address,
+        transport: Transport,
+        answer_s: float | None,
+        connect_s: float,
+        retry: RetryPolicy,
+        hello: Hello | None,
     ) -> None:
         self._address = address
         self._transport = transport
-        self._timeouts = timeouts
+        self._answer_s, self._connect_s = answer_s, connect_s
         self._retry = retry
-        self._connection: ServerConnection | None = None
-        self._was_welcomed = False
+        self._hello = hello
+        #: The last connection: open, or lost.
+        self.last: ServerConnection | None = None
 
-    def connect(self) -> ServerConnection:
-        """Return a new connection and close the previous one; Failure if none can be made."""
-        self.close()
-        try:
-            connection = self._transport.connect(self._address, self._timeouts.connect_s)
-        except (AccessDenied, ConfigurationError) as error:
-            raise Failure(
-                f"cannot connect to the RLX server at {self._address}: {error}",
-                binary.ErrorCode.ACCESS,
-            ) from error
-        except OSError as error:
-            raise Failure(
-                f"cannot connect to the RLX server at {self._address}: {error}"
-            ) from error
-        self._connection = ServerConnection(connection, self._address, self._timeouts.answer_s)
-        return self._connection
+    @property
+    def asked(self) -> Space | None:
+        """The observation space of the server's last welcome; None if it has none."""
+        return None if self.last is None else self.last.asked
 
-    def greet(self, hello: Hello) -> ServerConnection:
-        """Return a new connection on which the server has answered ``hello``.
+    def open(self, seen: Space | None) -> ServerConnection:
+        """Return the open connection, or a new one; Failure if none can be made.
 
-        A server may close without an answer because it has no room, or because it is too old.
-        OldServer if it did so twice and has never answered a hello.
+        A new one is greeted with the announced observation space, or the one ``seen``.
         """
-        payload = binary.encode_hello(hello)
-        connection = self._welcomed(payload, hello.evaluate)
-        if connection is None and not self._was_welcomed:
-            if self._retry.wait(_PAUSE_BEFORE_SECOND_HELLO_S):
-                raise self._refused()
-            connection = self._welcomed(payload, hello.evaluate)
-            if connection is None:
-                raise OldServer
-        if connection is None:
-            raise self._refused()
-        self._was_welcomed = True
+        if self.last is not None and self.last.is_open:
+            return self.last
+        connection = self._connected()
+        if self._hello is not None:
+            hello = self._hello
+            space = hello.observation_space or seen
+            with self._logged_if_it_takes_long():
+                connection.greet(replace(hello, observation_space=space))
         return connection
 
     def with_retries(self, start: Callable[[], _Started]) -> _Started:
@@ -203,16 +178,9 @@ class Connector:
             # Not while it is handled: Ctrl-C in the pause would show its traceback, too.
             self._retry.pause_after_attempt(last)
 
-    def why_no_answer(self) -> str:
-        """Return the possible reasons for OldServer, besides the server's age."""
-        transport = self._transport
-        if isinstance(transport, TcpTransport) and not transport.speaks_tls():
-            return f"if it speaks TLS: RELAAX_TLS_CA; or {ANOTHER_PORT}"
-        return f"or {ANOTHER_PORT}"
-
     def close(self) -> None:
         """Close the connection, if there is one, and forget how it was lost."""
-        connection, self._connection = self._connection, None
+        connection, self.last = self.last, None
         if connection is None:
             return
         connection.close()
@@ -220,7 +188,7 @@ class Connector:
             self._retry.start_anew()
 
     def _pause_after_loss(self) -> None:
-        connection = self._connection
+        connection = self.last
         if connection is None or connection.loss is None:
             return
         self.close()
@@ -232,11 +200,23 @@ class Connector:
         else:
             self._retry.pause_after_attempt(connection.loss)
 
-    def _welcomed(self, hello: bytes, evaluation: Evaluation | None) -> ServerConnection | None:
-        """Connect and say hello; return None if the server closes without a reason."""
-        connection = self.connect()
-        with self._logged_if_it_takes_long():
-            return connection if connection.greet(hello, evaluation) else None
+    def _connected(self) -> ServerConnection:
+        self.close()
+        try:
+            connection = self._transport.connect(self._address, self._connect_s)
+        except (AccessDenied, ConfigurationError) as error:
+            raise Failure(
+                f"cannot connect to the RLX server at {self._address}: {error}",
+                binary.ErrorCode.ACCESS,
+            ) from error
+        except OSError as error:
+            raise Failure(
+                f"cannot connect to the RLX server at {self._address}: {error}"
+            ) from error
+        hello = self._hello
+        codec = json.ClientCodec() if hello is None else binary.ClientCodec(hello.environments)
+        self.last = ServerConnection(connection, self._address, codec, self._answer_s)
+        return self.last
 
     @contextlib.contextmanager
     def _logged_if_it_takes_long(self) -> Iterator[None]:
@@ -245,7 +225,7 @@ class Connector:
             LONG_S,
             _log.warning,
             ("the RLX server at %s accepts connections, but has not answered a hello for %g s: it "
-             "starts, is busy, or waits for its parameter server; or %s",
+             "starts, is busy, or waits for its parameter server; or this is %s",
              self._address, LONG_S, ANOTHER_PORT),
         )  # fmt: skip
         timer.daemon = True
@@ -254,8 +234,3 @@ class Connector:
             yield
         finally:
             timer.cancel()
-
-    def _refused(self) -> Failure:
-        return Failure(
-            f"the RLX server at {self._address} closed the connection at the hello: it has no room"
-        )

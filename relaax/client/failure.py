@@ -50,8 +50,3 @@ class Failure(Exception):
         A mistake in one episode, for example a state of another shape, need not be in the next one.
         """
         return self.code in _ENDS_EVERY_EPISODE
-
-
-def not_connected() -> Failure:
-    """Return the failure of a message without a connection."""
-    return Failure("there is no connection; start an episode with init")

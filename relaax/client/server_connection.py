@@ -1,50 +1,52 @@
-"""One connection to an RLX server: questions, answers, and how it was lost; steps on it."""
+"""One connection to an RLX server: steps, answers, and how it was lost."""
 
 import contextlib
 import time
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 import numpy.typing as npt
 
 from relaax.address import Address
-from relaax.client.failure import Failure, not_connected
+from relaax.client.failure import Failure
 from relaax.errors import AccessDenied, ProtocolError
-from relaax.evaluation import Evaluation
-from relaax.observations import Observations
-from relaax.protocol import MessageConnection, binary
-from relaax.protocol.binary import Answers, ClientCodec, Metric
+from relaax.protocol import MessageConnection, binary, json
+from relaax.protocol.binary import Answers, Hello, Metric
 from relaax.spaces import Space
 from relaax.steps import ENDED, EXECUTED, Steps
 
 Array = npt.NDArray[Any]
+Codec: TypeAlias = binary.ClientCodec | json.ClientCodec
 _Reply = TypeVar("_Reply")
+
+ANOTHER_PORT = "another port, for example the port of gRPC or --http-bind"
 
 
 class ServerConnection:
     """A connection that a transport has opened, until it is lost or closed.
 
-    answer_s: how long to wait for one answer; None waits as long as the connection lasts.
+    codec: of the version of the protocol that it speaks. answer_s: how long to wait for one answer;
+    None waits as long as the connection lasts.
     """
 
     def __init__(
-        self, connection: MessageConnection, address: Address, answer_s: float | None
+        self, connection: MessageConnection, address: Address, codec: Codec, answer_s: float | None
     ) -> None:
         self._connection = connection
         self._address = address
         self._server = f"the RLX server at {address}"
+        self._codec = codec
         self._answer_s = answer_s
         self._opened_at = time.monotonic()
         self._was_understood = False
+        self._takes_executed_actions = True
         #: Whether it is open, as far as is known.
         self.is_open = True
         #: The observation space of the server's welcome; None if it has none.
         self.asked: Space | None = None
         #: Whether the server has answered the end of an episode.
         self.has_ended_an_episode = False
-        #: Whether the server has said that reports may bring executed actions.
-        self.takes_executed_actions = False
-        #: The exception of ``ask`` at the loss of the connection.
+        #: The exception of the message at which the connection was lost.
         self.loss: Failure | None = None
 
     @property
@@ -52,53 +54,68 @@ class ServerConnection:
         """How long ago it was opened, in seconds."""
         return time.monotonic() - self._opened_at
 
-    def greet(self, hello: bytes, evaluation: Evaluation | None = None) -> bool:
-        """Say hello; return True for a welcome, False if the server closes without a reason.
+    def greet(self, hello: Hello) -> None:
+        """Say hello; Failure, and a closed connection, for any answer but a welcome.
 
-        Failure for any other answer, and for a server that does not promise the ``evaluation`` of
-        the hello. The connection stays open only after a welcome.
+        Failure also for a server that does not promise the evaluation of the hello.
         """
+        payload = binary.encode_hello(hello)
         try:
-            welcome = self._decoded(self._reply_to(hello), binary.decode_welcome)
-            self.takes_executed_actions = welcome.executed_actions
-            if evaluation is not None and welcome.evaluate is not evaluation:
-                raise Failure(
-                    f"{self._server} does not know of evaluations, and would learn from this one",
-                    binary.ErrorCode.MISMATCH,
-                )
-            self.asked = welcome.observation_space
-        except _ClosedWithoutAWord:
+            welcome = self._decoded(self._reply_to(payload), binary.decode_welcome)
+        except _ClosedWithoutAWord as closed:
             self.close()
-            return False
+            raise Failure(
+                f"{self._server} closed the connection at the hello: it has no room; or it knows "
+                "version 1 alone (Client(..., protocol=1)), it speaks TLS and this client does not "
+                f"(RELAAX_TLS_CA), or this is {ANOTHER_PORT}"
+            ) from closed
         except Failure:
             self.close()
             raise
-        return True
-
-    def ask(self, payload: bytes, decode: Callable[[bytes], _Reply]) -> _Reply:
-        """Send a message and return the answer, decoded; Failure when the connection is lost."""
-        if not self.is_open:
-            raise not_connected()
-        try:
-            return self._decoded(self._reply_to(payload), decode)
-        except Failure as failure:
+        if hello.evaluate is not None and welcome.evaluate is not hello.evaluate:
             self.close()
-            self.loss = Failure(failure.message, failure.code)
-            raise self.loss from failure.__cause__
+            raise Failure(
+                f"{self._server} does not know of evaluations, and would learn from this one",
+                binary.ErrorCode.MISMATCH,
+            )
+        self._takes_executed_actions = welcome.executed_actions
+        self.asked = welcome.observation_space
 
-    def require_executed_actions(self) -> None:
-        """Raise Failure where the server is older than reports of executed actions."""
-        if not self.takes_executed_actions:
+    def step_all(self, rewards: Array, observations: Any) -> Array:
+        """Report a step of every environment, in which no episode ends; return the actions.
+
+        rewards: float64 [N]; observations: [N, ...], or arrays of that shape by name; checked.
+        """
+        return self._ask(self._codec.encode_all(rewards, observations)).actions
+
+    def ask(self, steps: Steps) -> Answers:
+        """Report ``steps`` of any kind, which must have been checked, and return the answers.
+
+        Failure when the connection is lost, and for executed actions if the server does not take
+        them; the connection stays open then.
+        """
+        if not self._takes_executed_actions and (steps.flags & EXECUTED).any():
             raise Failure(
                 f"{self._server} takes no executed actions: it would learn from those that it "
                 "chose; a newer version takes them",
                 binary.ErrorCode.MISMATCH,
             )
+        answers = self._ask(self._codec.encode(steps))
+        if (steps.flags & ENDED).any():
+            self.has_ended_an_episode = True
+        return answers
 
-    def tell(self, payload: bytes) -> None:
-        """Send a message that is not answered; the next ``ask`` finds out whether it arrived."""
-        if not self.is_open:
-            return
+    def metric(self, name: str, y: float, x: float | None) -> None:
+        """Report a number; it is not answered, and the next ``ask`` finds out of a loss."""
+        if self.is_open:
+            self._tell(self._codec.encode_metric(Metric(name, y, x)))
+
+    def close(self) -> None:
+        """Close it; closing twice is allowed."""
+        self.is_open = False
+        self._connection.close()
+
+    def _tell(self, payload: bytes) -> None:
         try:
             self._connection.send(payload)
         except TimeoutError:
@@ -106,10 +123,13 @@ class ServerConnection:
         except OSError:
             return  # the server may have said why it closed: the next ``ask`` reads it
 
-    def close(self) -> None:
-        """Close it; closing twice is allowed."""
-        self.is_open = False
-        self._connection.close()
+    def _ask(self, payload: bytes) -> Answers:
+        try:
+            return self._decoded(self._reply_to(payload), self._codec.decode)
+        except Failure as failure:
+            self.close()
+            self.loss = Failure(failure.message, failure.code)
+            raise self.loss from failure.__cause__
 
     def _reply_to(self, payload: bytes) -> bytes:
         """Send a message and return the answer."""
@@ -158,56 +178,14 @@ class ServerConnection:
         """Return possible causes, as long as no answer of the server was understood."""
         if self._was_understood:
             return ""
-        return (
-            f"; is {self._address} the port of an RLX server, and not another one, for example the "
-            "port of gRPC or --http-bind?"
-        )
+        return f"; is {self._address} the port of an RLX server, and not {ANOTHER_PORT}?"
 
 
-class StepsSession:
-    """Version 2 on a connection: sends steps, which must have been checked; returns the answers.
-
-    Failure, and no connection any more, when the server does not answer, or answers anything else.
-    """
-
-    def __init__(self, connection: ServerConnection, environments: int) -> None:
-        self._connection = connection
-        self._codec = ClientCodec(environments)
-
-    @property
-    def is_open(self) -> bool:
-        """Whether its connection is open, as far as is known."""
-        return self._connection.is_open
-
-    @property
-    def asked(self) -> Space | None:
-        """The observation space of the server's welcome; None if it has none."""
-        return self._connection.asked
-
-    def step_all(self, rewards: Array, observations: Observations) -> Array:
-        """Report a step of every environment, in which no episode ends; return the actions.
-
-        rewards: float64 [N]; observations: [N, ...], or arrays of that shape by name.
-        """
-        payload = self._codec.encode_all(rewards, observations)
-        return self._connection.ask(payload, self._codec.decode).actions
-
-    def ask(self, steps: Steps) -> Answers:
-        """Report ``steps`` of any kind and return the answers.
-
-        Failure also for executed actions if the server does not take them; the connection stays
-        open.
-        """
-        if (steps.flags & EXECUTED).any():
-            self._connection.require_executed_actions()
-        answers = self._connection.ask(self._codec.encode(steps), self._codec.decode)
-        if (steps.flags & ENDED).any():
-            self._connection.has_ended_an_episode = True
-        return answers
-
-    def metric(self, name: str, y: float, x: float | None) -> None:
-        """Report a number; it is not answered."""
-        self._connection.tell(binary.encode_metric(Metric(name, float(y), x)))
+def opened(connection: ServerConnection | None) -> ServerConnection:
+    """Return an open connection; Failure without one."""
+    if connection is None or not connection.is_open:
+        raise Failure("there is no connection; start an episode with init")
+    return connection
 
 
 class _ClosedWithoutAWord(Failure):

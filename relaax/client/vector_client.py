@@ -26,17 +26,9 @@ from relaax.client.checks import (
     checked_rows,
     checked_steps,
 )
-from relaax.client.connector import (
-    ANOTHER_PORT,
-    CLOSED_AT_HELLO,
-    Backoff,
-    OldServer,
-    RetryPolicy,
-    Timeouts,
-)
-from relaax.client.failure import Failure, not_connected
-from relaax.client.rlx_client import BaseClient, Evaluate
-from relaax.client.server_connection import StepsSession
+from relaax.client.connector import Backoff, RetryPolicy
+from relaax.client.rlx_client import BaseClient, Evaluate, hello_of
+from relaax.client.server_connection import opened
 from relaax.client.transport import Transport
 from relaax.observations import Observations
 from relaax.protocol import binary
@@ -47,7 +39,7 @@ from relaax.steps import EXECUTED, FINAL, START, TERMINATED, TRUNCATED, Steps
 Array = npt.NDArray[Any]
 
 
-class VectorClient(BaseClient[StepsSession]):
+class VectorClient(BaseClient):
     """A connection that carries ``environments`` environments, numbered from 0.
 
     It speaks only version 2 of the RLX protocol. The other arguments and the errors are those of
@@ -79,11 +71,9 @@ class VectorClient(BaseClient[StepsSession]):
                 f"not {environments}"
             )
         self.environments = environments
-        timeouts, retry = Timeouts(timeout_s, connect_timeout_s), RetryPolicy(reconnect, wait)
-        super().__init__(
-            rlx_server_url, transport, timeouts, retry, environments,
-            environment, observation_space, action_space, evaluate,
-        )  # fmt: skip
+        hello = hello_of(environments, environment, observation_space, action_space, evaluate)
+        retry = RetryPolicy(reconnect, wait)
+        super().__init__(rlx_server_url, transport, timeout_s, connect_timeout_s, retry, hello)
 
     def init(self, observations: Array | dict[str, Any]) -> Array:
         """Start an episode in every environment; return the first actions [N, ...].
@@ -121,7 +111,7 @@ class VectorClient(BaseClient[StepsSession]):
         rewards = checked_rewards(rewards, self.environments)
         observations = checked_rows("observations", self._named(observations), self.environments)
         if flags is None and finals is None and actions is None:
-            return self._open_session().step_all(rewards, observations)
+            return opened(self._connector.last).step_all(rewards, observations)
         if flags is None:
             flags = np.zeros(self.environments, np.uint8)
         finals = checked_rows("finals", self._named(finals), int(np.count_nonzero(flags & FINAL)))
@@ -129,7 +119,7 @@ class VectorClient(BaseClient[StepsSession]):
             flags |= EXECUTED
             actions = checked_actions(actions, self.environments)
         steps = self._steps_of_all(flags, rewards, observations, finals, actions)
-        return self._open_session().ask(steps).actions
+        return opened(self._connector.last).ask(steps).actions
 
     def exchange(self, steps: Steps) -> Answers:
         """Report the steps of some environments; return the answers.
@@ -140,7 +130,7 @@ class VectorClient(BaseClient[StepsSession]):
         named = replace(
             steps, observations=self._named(steps.observations), finals=self._named(steps.finals)
         )
-        return self._open_session().ask(checked_steps(named, self.environments))
+        return opened(self._connector.last).ask(checked_steps(named, self.environments))
 
     def _flags_of(
         self, terminated: Array | None, truncated: Array | None
@@ -172,28 +162,13 @@ class VectorClient(BaseClient[StepsSession]):
         """Return observations, and masks beside them, by the server's names."""
         if not isinstance(observations, MaskedState):
             return observations  # as nearly always
-        return observations.named(None if self._session is None else self._session.asked)
+        return observations.named(self._connector.asked)
 
     def _start(self, observations: Any, space: Space) -> Answers:
-        if self._session is None or not self._session.is_open:
-            self._session = self._connect(space)
+        connection = self._connector.open(space)
         rows = checked_rows("observations", self._named(observations), self.environments)
         flags = np.full(self.environments, START, np.uint8)
-        return self._session.ask(self._steps_of_all(flags, np.zeros(self.environments), rows, ()))
-
-    def _connect(self, space: Space) -> StepsSession:
-        try:
-            return StepsSession(self._greeted(space), self.environments)
-        except OldServer as closed:
-            raise Failure(
-                f"{CLOSED_AT_HELLO}, or it is too old for many environments on one connection, or "
-                f"{ANOTHER_PORT}"
-            ) from closed
-
-    def _open_session(self) -> StepsSession:
-        if self._session is None:
-            raise not_connected()
-        return self._session
+        return connection.ask(self._steps_of_all(flags, np.zeros(self.environments), rows, ()))
 
 
 def end_flags(terminated: Array, truncated: Array) -> npt.NDArray[np.uint8]:

@@ -31,7 +31,7 @@ from relaax.protocol.binary import Error
 from relaax.protocol.connection import PeerClosed
 from relaax.protocol.first_bytes import shown_token
 from relaax.protocol.framing import FrameConnection
-from relaax.protocol.json import messages, npz
+from relaax.protocol.json import npz
 from relaax.replay.limiter import Limiter
 from relaax.replay.process.replay_contents import Contents
 from relaax.replay.replay import NotReady, Replay
@@ -44,6 +44,7 @@ from relaax.replay.views import Transitions
 from relaax.replay.writers import Writers
 from relaax.server.rlx_server.entrance import Guard
 from relaax.server.rlx_server.lobby import Lobby
+from relaax.steps import TERMINATED, Steps
 
 #: A limit for what one input may unpack to.
 MOST_BYTES = 64 * 1024
@@ -58,10 +59,12 @@ Target = Callable[[bytes], None]
 
 def version_1(data: bytes) -> None:
     """Messages of version 1: a server's end, then a client's."""
+    client = rlx_json.ClientCodec()
+    client.encode(Steps(np.zeros(1, int), np.uint8([TERMINATED]), np.zeros(1), (), ()))
     for decode in (
         rlx_json.ServerCodec(MOST_BYTES).decode,
-        messages.decode_action,
-        messages.decode_score,
+        rlx_json.ClientCodec().decode,
+        client.decode,
     ):
         with contextlib.suppress(ProtocolError):
             decode(data)

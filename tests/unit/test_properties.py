@@ -16,7 +16,7 @@ from relaax.errors import ProtocolError
 from relaax.protocol import binary
 from relaax.protocol.binary import Error, Hello, Metric
 from relaax.protocol.first_bytes import foreign_protocol, is_tls
-from relaax.protocol.json import codec, messages, npz
+from relaax.protocol.json import ServerCodec, codec, npz
 from relaax.steps import Steps
 
 MOST_BYTES = 64 * 1024
@@ -66,7 +66,7 @@ def test_a_state_of_version_1_comes_back_as_it_was(state):
 @given(st.binary(max_size=200))
 def test_no_bytes_are_anything_but_a_message_of_version_1_or_refused(data):
     with contextlib.suppress(ProtocolError):
-        messages.decode_request(data, MOST_BYTES)
+        ServerCodec(MOST_BYTES).decode(data)
 
 
 @few

@@ -55,10 +55,7 @@ PUBLIC = {
         PullRule Settings SurrealAlgorithm TRAINING UniformBuffer
     """,
     "relaax.protocol": "FrameConnection MessageConnection PeerClosed",
-    "relaax.protocol.json": """
-        Act Request RewardAndAct RewardAndReset ServerCodec
-        decode_action decode_request decode_score encode_action encode_request encode_score
-    """,
+    "relaax.protocol.json": "ClientCodec ServerCodec",
 }
 
 

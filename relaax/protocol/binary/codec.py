@@ -24,6 +24,7 @@ from relaax.protocol.binary.messages import (
     decode_metric,
     decode_steps,
     encode_answers,
+    encode_metric,
     encode_steps,
 )
 from relaax.protocol.connection import Payload
@@ -152,6 +153,10 @@ class ClientCodec:
         """Return the message of ``steps`` of any kind, which have been checked."""
         self._asked = _Question(np.array(steps.environments), answer_flags(steps.flags))
         return encode_steps(steps)
+
+    def encode_metric(self, metric: Metric) -> bytes:
+        """Return the message of a metric, which is not answered."""
+        return encode_metric(metric)
 
     def decode(self, payload: Payload) -> Answers:
         """Return the answers to the message that was encoded last.

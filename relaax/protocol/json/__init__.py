@@ -2,25 +2,9 @@
 
 ``npz``           one array as the bytes of a compressed ``.npz`` file
 ``codec``         values as JSON text
-``messages``      the requests and the replies
+``messages``      steps and their answers, as both ends write and read them
 """
 
-from relaax.protocol.json.messages import (
-    Act,
-    Request,
-    RewardAndAct,
-    RewardAndReset,
-    ServerCodec,
-    decode_action,
-    decode_request,
-    decode_score,
-    encode_action,
-    encode_request,
-    encode_score,
-)
+from relaax.protocol.json.messages import ClientCodec, ServerCodec
 
-__all__ = [
-    "Act", "Request", "RewardAndAct", "RewardAndReset", "ServerCodec",
-    "decode_action", "decode_request", "decode_score", "encode_action", "encode_request",
-    "encode_score"
-]  # fmt: skip
+__all__ = ["ClientCodec", "ServerCodec"]

@@ -7,22 +7,26 @@ The action of a reply is not.
 import math
 import reprlib
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from relaax.errors import ProtocolError
-from relaax.protocol.binary.messages import Metric
+from relaax.protocol.binary.messages import Answers, Metric, answer_flags
 from relaax.protocol.connection import Payload
 from relaax.protocol.framing import DEFAULT_MAX_FRAME_BYTES
 from relaax.protocol.json import codec as json_codec
-from relaax.protocol.json.codec import DEFAULT_MAX_ARRAY_BYTES
 from relaax.protocol.nesting import is_text
-from relaax.steps import EXECUTED, REWARD_NOT_ALLOWED, START, TERMINATED, Steps, is_reward_allowed
-
-DEFAULT_MAX_STATE_BYTES = DEFAULT_MAX_ARRAY_BYTES
+from relaax.steps import (
+    EXECUTED,
+    REWARD_NOT_ALLOWED,
+    START,
+    TERMINATED,
+    TRUNCATED,
+    Steps,
+    is_reward_allowed,
+)
 
 MAX_METRIC_NAME_BYTES = 255
 
@@ -30,101 +34,89 @@ MAX_METRIC_NAME_BYTES = 255
 _ONLY = np.zeros(1, np.int64)
 
 
-@dataclass(frozen=True)
-class Act:
-    """An episode starts; a running one was cut off. Answered by an action."""
+class ServerCodec:
+    """A server's end: decodes messages about the one environment, and encodes the answers."""
 
-    state: Any
+    def __init__(self, max_state_bytes: int = DEFAULT_MAX_FRAME_BYTES) -> None:
+        self._max_state_bytes = max_state_bytes
+
+    def decode(self, payload: Payload) -> Steps | Metric:
+        """Return a client's message; ProtocolError for nonsense.
+
+        The arrays of its state may unpack to ``max_state_bytes``, and so may its action.
+        """
+        verb, arguments = _decode_verb(payload, self._max_state_bytes)
+        parse = REQUEST_PARSERS.get(verb)
+        if parse is None:
+            verbs = ", ".join(REQUEST_PARSERS)
+            raise ProtocolError(f"the verb {reprlib.repr(verb)} is unknown; the verbs are {verbs}")
+        return parse(arguments, self._max_state_bytes)
+
+    def encode(
+        self, actions: Sequence[Any] | npt.NDArray[Any], scores: npt.NDArray[np.float64]
+    ) -> bytes:
+        """Return the action, or the score of an episode that is over.
+
+        TypeError or ValueError for an action that JSON cannot hold.
+        """
+        if len(scores):
+            return _encode(["reset", float(scores[0])])
+        return _encode(["act", actions[0]])
 
 
-@dataclass(frozen=True)
-class RewardAndAct:
-    """The reward of the previous action, and the next state. Answered by an action.
+class ClientCodec:
+    """A client's end: encodes steps of its one environment and decodes the answers, in turns.
 
-    ``action`` is the executed one, if it was reported.
+    States and actions are anything that JSON can hold. There is no message for an episode that is
+    cut off: its last step is reported like any other, and its score is counted here.
     """
 
-    reward: float
-    state: Any
-    action: Any = None
+    def __init__(self) -> None:
+        self._flags = 0
+        self._score = 0.0
 
+    def encode_all(self, rewards: npt.NDArray[np.float64], observations: Sequence[Any]) -> bytes:
+        """Return the message of a step in which the episode goes on."""
+        return self.encode(Steps(_ONLY, np.zeros(1, np.uint8), rewards, observations, ()))
 
-@dataclass(frozen=True)
-class RewardAndReset:
-    """The last reward of an episode that is over. Answered by the episode's score.
+    def encode(self, steps: Steps) -> bytes:
+        """Return the message of a step; ValueError or TypeError for values that JSON cannot hold.
 
-    ``action`` is the executed one, if it was reported.
-    """
+        The step has one state: an observation, or the final one of an episode that is cut off.
+        """
+        (flags,), (reward,) = steps.flags.tolist(), steps.rewards.tolist()
+        states = steps.finals if flags & TRUNCATED else steps.observations
+        state = [json_codec.encode(each, what="the state") for each in states]
+        if flags & START:
+            payload = _encode(["act", *state])
+        else:
+            verb = "reward_and_reset" if flags & TERMINATED else "reward_and_act"
+            payload = _encode([verb, reward, *state, *steps.executed])
+        self._flags = flags
+        self._score = 0.0 if flags & START else self._score + reward
+        return payload
 
-    reward: float
-    action: Any = None
+    def encode_metric(self, metric: Metric) -> bytes:
+        """Return the message of a metric, which is not answered."""
+        x = () if metric.x is None else (metric.x,)
+        return _encode(["scalar_metric", metric.name, metric.y, *x])
 
-
-Request: TypeAlias = Act | RewardAndAct | RewardAndReset | Metric
-
-
-def encode_request(message: Request) -> bytes:
-    """Return the payload of the frame that carries ``message``.
-
-    Raises ``ValueError`` or ``TypeError`` for values that JSON cannot hold.
-    """
-    match message:
-        case Act(state):
-            return _encode(["act", _encode_state(state)])
-        case RewardAndAct(reward, state, action):
-            return _encode(["reward_and_act", reward, _encode_state(state), *_if_any(action)])
-        case RewardAndReset(reward, action):
-            return _encode(["reward_and_reset", reward, *_if_any(action)])
-        case Metric(name, y, None):
-            return _encode(["scalar_metric", name, y])
-        case Metric(name, y, x):
-            return _encode(["scalar_metric", name, y, x])
-
-
-def decode_request(payload: Payload, max_state_bytes: int = DEFAULT_MAX_STATE_BYTES) -> Request:
-    """Return the request in ``payload``.
-
-    The arrays of its state may unpack to ``max_state_bytes``, and so may that of its action. Raises
-    ``ProtocolError`` for anything but a request.
-    """
-    verb, arguments = _decode_verb(payload, max_state_bytes)
-    parse = REQUEST_PARSERS.get(verb)
-    if parse is None:
-        raise ProtocolError(
-            f"the verb {reprlib.repr(verb)} is unknown; the verbs are {', '.join(REQUEST_PARSERS)}"
-        )
-    return parse(arguments, max_state_bytes)
-
-
-def encode_action(action: Any) -> bytes:
-    """Return the payload that answers ``Act`` and ``RewardAndAct``.
-
-    ``action`` is an integer or an array. Raises as ``encode_request`` does.
-    """
-    return _encode(["act", action])
-
-
-def encode_score(score: float) -> bytes:
-    """Return the payload that answers ``RewardAndReset``: the sum of the episode's rewards."""
-    return _encode(["reset", score])
-
-
-def decode_action(payload: Payload) -> Any:
-    """Return the action in a reply: an int, or an array. Raises ``ProtocolError``."""
-    return _decode_reply(payload, "act")
-
-
-def decode_score(payload: Payload) -> float:
-    """Return the score in a reply. Raises ``ProtocolError``."""
-    return _number(_decode_reply(payload, "reset"), "the score of 'reset'")
+    def decode(self, payload: Payload) -> Answers:
+        """Return the answer to the step that was encoded last; ProtocolError for another one."""
+        actions: Any = []
+        scores = []
+        if self._flags & TERMINATED:
+            scores = [_number(_decode_reply(payload, "reset"), "the score of 'reset'")]
+        else:
+            actions = [_decode_reply(payload, "act")]
+        if self._flags & TRUNCATED:
+            actions, scores = [], [self._score]
+        kinds = answer_flags(np.array([self._flags], np.uint8))
+        return Answers(_ONLY, actions, np.array(scores, np.float64), kinds)
 
 
 def _encode(message: list[Any]) -> bytes:
     return json_codec.encode(message, what=message[0]).encode("ascii")
-
-
-def _encode_state(state: Any) -> str:
-    return json_codec.encode(state, what="the state")
 
 
 def _decode_verb(payload: Payload, max_array_bytes: int) -> tuple[str, list[Any]]:
@@ -137,31 +129,37 @@ def _decode_verb(payload: Payload, max_array_bytes: int) -> tuple[str, list[Any]
 
 
 def _decode_reply(payload: Payload, expected_verb: str) -> Any:
-    verb, arguments = _decode_verb(payload, DEFAULT_MAX_STATE_BYTES)
+    verb, arguments = _decode_verb(payload, DEFAULT_MAX_FRAME_BYTES)
     if verb != expected_verb:
         raise ProtocolError(f"the reply {expected_verb!r} was expected, {verb[:32]!r} came")
     _check_count(verb, arguments, 1)
     return arguments[0]
 
 
-def _parse_act(arguments: list[Any], max_state_bytes: int) -> Act:
+def _parse_act(arguments: list[Any], max_state_bytes: int) -> Steps:
     _check_count("act", arguments, 1)
-    return Act(_decode_state("act", arguments[0], max_state_bytes))
+    return _steps(START, 0.0, [_decode_state("act", arguments[0], max_state_bytes)], None)
 
 
-def _parse_reward_and_act(arguments: list[Any], max_state_bytes: int) -> RewardAndAct:
-    _check_count("reward_and_act", arguments, 2, 3)
-    return RewardAndAct(
-        _reward("reward_and_act", arguments[0]),
-        _decode_state("reward_and_act", arguments[1], max_state_bytes),
-        _executed("reward_and_act", arguments[2:]),
-    )
+def _parse_reward_and_act(arguments: list[Any], max_state_bytes: int) -> Steps:
+    verb = "reward_and_act"
+    _check_count(verb, arguments, 2, 3)
+    reward = _reward(verb, arguments[0])
+    state = _decode_state(verb, arguments[1], max_state_bytes)
+    return _steps(0, reward, [state], _executed(verb, arguments[2:]))
 
 
-def _parse_reward_and_reset(arguments: list[Any], max_state_bytes: int) -> RewardAndReset:
-    _check_count("reward_and_reset", arguments, 1, 2)
-    reward = _reward("reward_and_reset", arguments[0])
-    return RewardAndReset(reward, _executed("reward_and_reset", arguments[1:]))
+def _parse_reward_and_reset(arguments: list[Any], max_state_bytes: int) -> Steps:
+    verb = "reward_and_reset"
+    _check_count(verb, arguments, 1, 2)
+    reward = _reward(verb, arguments[0])
+    return _steps(TERMINATED, reward, [], _executed(verb, arguments[1:]))
+
+
+def _steps(flags: int, reward: float, states: list[Any], executed: Any) -> Steps:
+    actions = () if executed is None else (executed,)
+    flags |= EXECUTED if actions else 0
+    return Steps(_ONLY, np.array([flags], np.uint8), np.array([reward]), states, (), actions)
 
 
 def _parse_scalar_metric(arguments: list[Any], max_state_bytes: int) -> Metric:
@@ -178,11 +176,6 @@ def _parse_scalar_metric(arguments: list[Any], max_state_bytes: int) -> Metric:
     if len(arguments) == 2 or arguments[2] is None:
         return Metric(name, y)
     return Metric(name, y, _number(arguments[2], f"x of the metric {name[:64]!r}"))
-
-
-def _if_any(action: Any) -> list[Any]:
-    """Return the last part of a message: the executed action, if there is one."""
-    return [] if action is None else [action]
 
 
 def _executed(verb: str, given: list[Any]) -> Any:
@@ -239,45 +232,9 @@ def _number(value: Any, what: str) -> float:
     return number
 
 
-REQUEST_PARSERS: dict[str, Callable[[list[Any], int], Request]] = {
+REQUEST_PARSERS: dict[str, Callable[[list[Any], int], Steps | Metric]] = {
     "act": _parse_act,
     "reward_and_act": _parse_reward_and_act,
     "reward_and_reset": _parse_reward_and_reset,
     "scalar_metric": _parse_scalar_metric,
 }
-
-
-class ServerCodec:
-    """Decodes a version 1 client's messages about its one environment, and encodes answers."""
-
-    def __init__(self, max_state_bytes: int = DEFAULT_MAX_FRAME_BYTES) -> None:
-        self._max_state_bytes = max_state_bytes
-
-    def decode(self, payload: Payload) -> Steps | Metric:
-        """Return a client's message; ProtocolError for nonsense."""
-        match decode_request(payload, self._max_state_bytes):
-            case Act(state):
-                return _steps(START, 0.0, [state])
-            case RewardAndAct(reward, state, action):
-                return _steps(0, reward, [state], action)
-            case RewardAndReset(reward, action):
-                return _steps(TERMINATED, reward, [], action)
-            case Metric() as metric:
-                return metric
-
-    def encode(
-        self, actions: Sequence[Any] | npt.NDArray[Any], scores: npt.NDArray[np.float64]
-    ) -> bytes:
-        """Return the action, or the score of an episode that is over.
-
-        TypeError or ValueError for an action that JSON cannot hold.
-        """
-        if len(scores):
-            return encode_score(float(scores[0]))
-        return encode_action(actions[0])
-
-
-def _steps(flags: int, reward: float, states: list[Any], executed: Any = None) -> Steps:
-    actions = () if executed is None else (executed,)
-    flags |= EXECUTED if actions else 0
-    return Steps(_ONLY, np.array([flags], np.uint8), np.array([reward]), states, (), actions)

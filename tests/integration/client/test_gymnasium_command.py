@@ -1,4 +1,4 @@
-"""The command, as a user runs it: real processes against a server that speaks by hand."""
+"""The command, as a user runs it: real processes against a server that records."""
 
 import contextlib
 import signal
@@ -7,10 +7,11 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
 import psutil
 import pytest
+
+from relaax.steps import START, TERMINATED
 
 pytestmark = pytest.mark.integration
 
@@ -44,15 +45,14 @@ def wait_until(condition: Callable[[], bool], timeout_s: float = 60) -> None:
         time.sleep(0.01)
 
 
-def test_the_episodes_asked_for_are_played_by_as_many_processes(start_server) -> None:
-    server = start_server()
+def test_the_episodes_asked_for_are_played_by_as_many_processes(server) -> None:
     result = run(
         "--rlx-server", server.url, "--env", "CartPole-v1", "--count", "2", "--episodes", "5"
     )
     assert (result.returncode, result.stderr) == (0, "")
     assert "5 episodes, mean return of the last 100: " in result.stdout
     assert server.accepted == 2
-    assert server.verbs.count("reward_and_reset") == 5
+    assert sum(steps.flags[0] == TERMINATED for steps in server.steps) == 5
 
 
 def test_environments_that_share_a_connection_are_counted_each(server) -> None:
@@ -65,14 +65,15 @@ def test_environments_that_share_a_connection_are_counted_each(server) -> None:
     assert [hello.environments for hello in server.hellos] == [5]
 
 
-def test_seeds_differ_between_processes_and_repeat_between_runs(start_server) -> None:
+def test_seeds_differ_between_processes_and_repeat_between_runs(start_recording_server) -> None:
     def first_states() -> list[list[float]]:
-        server = start_server()
+        server = start_recording_server()
         run(
             *("--rlx-server", server.url, "--env", "CartPole-v1"),
             *("--count", "2", "--seed", "3", "--episodes", "2"),
         )
-        return sorted(e.state for e in server.exchanges if e.message[0] == "act")
+        starts = [steps for steps in server.steps if steps.flags[0] & START]
+        return sorted(steps.observations[0].tolist() for steps in starts)
 
     states = first_states()
     assert len(states) == 2
@@ -80,10 +81,9 @@ def test_seeds_differ_between_processes_and_repeat_between_runs(start_server) ->
     assert first_states() == states
 
 
-def test_a_server_that_is_lost_after_a_session_means_that_training_is_over(
-    start_server, close, usual_answer
-) -> None:
-    server = start_server(lambda e: close if e.connection > 1 or e.number > 30 else usual_answer(e))
+def test_a_server_that_is_lost_after_a_session_means_that_training_is_over(server, close) -> None:
+    server.greet = lambda number: close if number > 1 else None
+    server.reply = lambda number, steps: close if len(server.steps) > 30 else None
     result = run("--rlx-server", server.url, "--env", "CartPole-v1", "--attempts", "1")
     assert result.returncode == 0
     assert (
@@ -114,8 +114,8 @@ def test_an_environment_that_rlx_cannot_carry_is_status_2_and_one_line(unused_ur
     assert result.stderr.count("\n") == 1
 
 
-def test_actions_that_do_not_fit_are_status_1_and_one_line(start_server) -> None:
-    server = start_server(lambda _: ["act", 17])
+def test_actions_that_do_not_fit_are_status_1_and_one_line(start_recording_server) -> None:
+    server = start_recording_server(action=17)
     result = run("--rlx-server", server.url, "--env", "CartPole-v1", "--count", "2")
     assert result.returncode == 1
     assert "takes the actions 0 to 1, the server sent 17" in result.stderr
@@ -123,12 +123,9 @@ def test_actions_that_do_not_fit_are_status_1_and_one_line(start_server) -> None
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_a_signal_ends_the_command_and_its_processes(
-    start_server: Callable[..., Any], number: signal.Signals
-) -> None:
-    server = start_server()
+def test_a_signal_ends_the_command_and_its_processes(server, number: signal.Signals) -> None:
     with started("--rlx-server", server.url, "--env", "CartPole-v1", "--count", "2") as process:
-        wait_until(lambda: server.accepted == 2 and len(server.exchanges) > 10)
+        wait_until(lambda: server.accepted == 2 and len(server.steps) > 10)
         process.send_signal(number)
         stdout, stderr = process.communicate(timeout=60)
     assert (process.returncode, stderr) == (0, "")
@@ -139,15 +136,14 @@ def test_a_signal_ends_the_command_and_its_processes(
 
 @pytest.mark.parametrize("is_served", [True, False])
 def test_no_process_outlives_a_command_that_is_killed(
-    start_server: Callable[..., Any], unused_url: str, is_served: bool
+    server, unused_url: str, is_served: bool
 ) -> None:
     """Whether its members play or wait for a server; and none of them shows a traceback."""
-    server = start_server()
     url = server.url if is_served else unused_url
     with started("--rlx-server", url, "--env", "CartPole-v1", "--count", "2") as process:
         family = psutil.Process(process.pid)
         wait_until(lambda: len(members_that_run(family)) == 2)
-        wait_until(lambda: not is_served or len(server.exchanges) > 10)
+        wait_until(lambda: not is_served or len(server.steps) > 10)
         members = family.children(recursive=True)
         process.kill()
         _, stderr = process.communicate(timeout=60)

@@ -1,13 +1,13 @@
 """environments/OpenAI_Gym/main, run from another folder, as users run it."""
 
-import base64
-import io
 import subprocess
 import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
+
+from relaax.steps import TERMINATED
 
 pytestmark = pytest.mark.integration
 
@@ -26,27 +26,24 @@ def test_the_program_can_be_executed() -> None:
     assert PROGRAM.read_text().startswith("#!/usr/bin/env python3\n")
 
 
-def test_a_game_is_played_in_grey_frames_of_84_by_84_bytes(
-    start_server, close, tmp_path: Path
-) -> None:
-    server = start_server(lambda e: close if e.connection > 1 or e.number > 20 else ["act", 1])
+def test_a_game_is_played_in_grey_frames_of_84_by_84_bytes(server, close, tmp_path: Path) -> None:
+    server.greet = lambda number: close if number > 1 else None
+    server.reply = lambda number, steps: close if len(server.steps) > 20 else None
     arguments = ("--rlx-server", server.url, "--env", "ALE/Boxing-v5", "--seed", "1")
     result = run(tmp_path, *arguments, "--attempts", "1", "--sticky", "0")
     assert (result.returncode, result.stderr) == (0, "")
     assert "training is over" in result.stdout
-    for exchange in server.exchanges[:20]:
-        archive = io.BytesIO(base64.b64decode(exchange.state["b64npz"]))
-        frame = np.load(archive, allow_pickle=False)["obj"]
+    for steps in server.steps[:20]:
+        (frame,) = steps.observations
         assert (frame.shape, frame.dtype) == ((84, 84), np.uint8)
         assert frame.max() > 100
 
 
-def test_any_other_environment_is_played_as_it_is(start_server, tmp_path: Path) -> None:
-    server = start_server()
+def test_any_other_environment_is_played_as_it_is(server, tmp_path: Path) -> None:
     arguments = ("--rlx-server", server.url, "--env", "CartPole-v1", "--episodes", "2")
     result = run(tmp_path, *arguments, "--count", "2")
     assert (result.returncode, result.stderr) == (0, "")
-    assert server.verbs.count("reward_and_reset") == 2
+    assert sum(steps.flags[0] == TERMINATED for steps in server.steps) == 2
 
 
 @pytest.mark.parametrize(

@@ -224,26 +224,10 @@ def _grpc_port(tmp_path):
 ANOTHER_PORT = "another port, for example the port of gRPC or --http-bind"
 
 
-@pytest.mark.parametrize("speaks_tls", [True, False])
-def test_a_client_at_a_grpc_port_says_that_it_may_be_one(grpc_port, caplog, speaks_tls):
-    address, files = grpc_port
-    access = ClientAccess(tls=files if speaks_tls else None)
-    client = Client(address, transport=TcpTransport(access), timeout_s=20)
-    with pytest.raises(
-        Failure, match="and not another one, for example the port of gRPC"
-    ) as failed:
-        client.init([0.0])
-    assert not failed.value.is_final
-    (warned,) = [each.message for each in caplog.records if "speaking version 1" in each.message]
-    assert ANOTHER_PORT in warned
-    assert ("RELAAX_TLS_CA" in warned) is not speaks_tls
-
-
 @pytest.mark.parametrize(
-    ("client", "state"),
-    [(partial(Client, protocol=2), [0.0]), (partial(VectorClient, environments=1), [[0.0]])],
+    ("client", "state"), [(Client, [0.0]), (partial(VectorClient, environments=1), [[0.0]])]
 )
-def test_a_client_of_version_two_at_a_grpc_port_says_that_it_may_be_one(grpc_port, client, state):
+def test_a_client_at_a_grpc_port_says_that_it_may_be_one(grpc_port, client, state):
     address, files = grpc_port
     transport = TcpTransport(ClientAccess(tls=files))
     with (

@@ -12,7 +12,7 @@ from relaax.client.gymnasium_tasks import GymnasiumRunner
 from relaax.client.simulator import RunOutcome
 from relaax.client.vector_runner import VectorRunner
 from relaax.observations import arrays_in, mapped
-from relaax.protocol.json import encode_action
+from relaax.protocol.json import ServerCodec
 from relaax.protocol.json.codec import decode
 from relaax.spaces import space_of
 
@@ -158,7 +158,7 @@ class TestActions:
     def test_one_environment_in_version_1(self, start_server, acted):
         space, action = ACTED[acted]
         environment = Sampled(box(1), space)
-        payload = encode_action(action if np.ndim(action) == 0 else np.asarray(action))
+        payload = ServerCodec().encode([action if np.ndim(action) == 0 else np.asarray(action)], [])
         framed = len(payload).to_bytes(4, "little") + payload
         others = {"reward_and_reset": ["reset", 10.0], "scalar_metric": b""}
         server = start_server(lambda exchange: others.get(exchange.message[0], framed))

@@ -70,7 +70,7 @@ def without_metrics(messages: list[list[Any]]) -> list[list[Any]]:
 def test_terminated_episodes_end_with_a_reset(start_server) -> None:
     server = start_server()
     notes = Notes()
-    with Client(server.url) as client:
+    with Client(server.url, protocol=1) as client:
         result = GymnasiumRunner(Corridor(), client, observer=notes).run(episodes=2)
     assert result.outcome is RunOutcome.FINISHED
     episode = [
@@ -87,7 +87,7 @@ def test_terminated_episodes_end_with_a_reset(start_server) -> None:
 
 def test_truncated_episodes_end_with_their_last_state_and_the_next_act(start_server) -> None:
     server = start_server()
-    with Client(server.url) as client:
+    with Client(server.url, protocol=1) as client:
         GymnasiumRunner(Corridor(2, "truncated"), client).run(episodes=2)
     episode = [["act", "[0.0]"], ["reward_and_act", 0.5, "[1.0]"], ["reward_and_act", 1.0, "[2.0]"]]
     assert without_metrics(server.messages) == episode * 2
@@ -108,7 +108,7 @@ class Timed(Corridor):
 def play_timed(server: HandMadeServer, length: int, episodes: int) -> list[list[Any]]:
     """Play; return the metrics that the server was sent."""
     clock = Clock()
-    with Client(server.url) as client:
+    with Client(server.url, protocol=1) as client:
         simulator = GymnasiumSimulator(Timed(clock, length), "Timed", None)
         SimulatorRunner(simulator, client, clock=clock).run(episodes)
         client.init(0)  # answered after the metrics were received
@@ -130,7 +130,7 @@ def test_episodes_without_sends_have_no_latency(start_server) -> None:
 
 def test_only_the_first_reset_is_seeded(start_server) -> None:
     environment = Corridor()
-    with Client(start_server().url) as client:
+    with Client(start_server().url, protocol=1) as client:
         GymnasiumRunner(environment, client, seed=7).run(episodes=3)
     assert environment.seeds == [7, None, None]
 
@@ -140,7 +140,7 @@ def test_a_failure_restarts_the_episode(start_server, close, usual_answer) -> No
         lambda e: close if (e.connection, e.number) == (1, 3) else usual_answer(e)
     )
     notes = Notes()
-    client = Client(server.url, reconnect=Backoff(), wait=lambda _: None)
+    client = Client(server.url, protocol=1, reconnect=Backoff(), wait=lambda _: None)
     with client:
         GymnasiumRunner(Corridor(), client, observer=notes).run(episodes=1)
     assert server.verbs[:4] == ["act", "reward_and_act", "reward_and_act", "act"]
@@ -151,7 +151,7 @@ def test_a_failure_restarts_the_episode(start_server, close, usual_answer) -> No
 
 def test_a_server_that_is_lost_ends_the_run(start_server, close, usual_answer) -> None:
     server = start_server(lambda e: close if e.connection > 1 or e.number > 9 else usual_answer(e))
-    client = Client(server.url, reconnect=Backoff(attempts=2), wait=lambda _: None)
+    client = Client(server.url, protocol=1, reconnect=Backoff(attempts=2), wait=lambda _: None)
     result = GymnasiumRunner(Corridor(), client).run()
     assert result.outcome is RunOutcome.SERVER_LOST
     assert "gave up after 2 attempts" in result.message
@@ -206,7 +206,7 @@ def test_a_server_that_was_never_there_is_another_result(unused_url) -> None:
 
 def test_a_stop_condition_ends_the_run_between_two_steps(start_server) -> None:
     notes = Notes()
-    with Client(start_server().url) as client:
+    with Client(start_server().url, protocol=1) as client:
         runner = GymnasiumRunner(Corridor(), client, observer=notes, stop=lambda: notes.steps == 4)
         assert runner.run().outcome is RunOutcome.STOPPED
     assert notes.steps == 4
@@ -222,7 +222,7 @@ def test_an_event_ends_the_wait_for_a_server(unused_url) -> None:
 
 def test_an_action_that_does_not_fit_is_a_clear_error(start_server) -> None:
     with (
-        Client(start_server(lambda _: ["act", 2]).url) as client,
+        Client(start_server(lambda _: ["act", 2]).url, protocol=1) as client,
         pytest.raises(UnusableAction, match="takes the actions 0 to 1, the server sent 2"),
     ):
         GymnasiumRunner(Corridor(), client).run()

@@ -217,50 +217,31 @@ class TestTheServersReason:
 
     def test_it_is_not_lost_when_metrics_are_sent_to_the_closed_connection(self):
         ours, theirs = socket.socketpair()
-        connection = ServerConnection(FrameConnection(ours), Address("localhost", 1), 10)
+        codec = binary.ClientCodec(1)
+        connection = ServerConnection(FrameConnection(ours), Address("localhost", 1), codec, 10)
         FrameConnection(theirs).send(OVER)
         theirs.close()
         for _ in range(3):
-            connection.tell(b"a metric")
+            connection.metric("fuel", 1.0, None)
         with pytest.raises(Failure, match="well done"):
-            connection.ask(b"steps", binary.decode_answers)
+            connection.step_all(np.zeros(1), np.zeros((1, 1)))
 
 
-class TestVersions:
-    def test_a_server_that_said_welcome_once_is_never_spoken_to_in_version_one(self, server, close):
-        server.reply = lambda number, steps: (
-            close if number == 1 and len(server.steps) > 1 else None
-        )
-        server.greet = lambda number: close if number in (2, 3) else None
-        with Client(server.url, reconnect=Backoff(), wait=lambda _: None) as client:
-            client.init(STATE)
-            with pytest.raises(Failure):
-                client.send(1.0, STATE)
+@pytest.mark.parametrize("is_old", [False, True])
+def test_a_close_at_the_hello_is_a_failure_that_is_tried_again(server, start_server, close, is_old):
+    """A server of version 2 may have no room; one of version 1 closes always."""
+    server.greet = lambda number: close if number == 1 else None
+    pauses, url = [], start_server().url if is_old else server.url
+    backoff = Backoff(attempts=2)
+    with Client(url) as client, pytest.raises(Failure, match="at the hello: it has no room; or"):
+        client.init(STATE)
+    with Client(url, reconnect=backoff, wait=pauses.append) as client:
+        if is_old:
+            with pytest.raises(Failure, match=r"gave up after 2 .*version 1 alone .*protocol=1"):
+                client.init(STATE)
+        else:
             assert client.init(STATE) == 1
-        assert (server.accepted, len(server.hellos)) == (4, 4)
-
-    def test_a_server_that_closes_at_the_first_hello_hears_a_second_one(self, server, close):
-        server.greet = lambda number: close if number == 1 else None
-        pauses = []
-        with Client(server.url, wait=pauses.append) as client:
-            assert client.init(STATE) == 1
-        assert (server.accepted, len(server.hellos), len(pauses)) == (2, 2, 1)
-
-    def test_falling_back_to_version_one_is_logged(self, start_server, caplog):
-        server = start_server()
-        with caplog.at_level(logging.WARNING), Client(server.url, wait=lambda _: None) as client:
-            client.init([1, 2])
-        assert (server.hellos, server.accepted, server.verbs) == (2, 1, ["act"])
-        assert "speaking version 1" in caplog.text
-
-    def test_waiting_for_the_second_hello_can_be_stopped(self, start_server):
-        server = start_server()
-        with (
-            Client(server.url, wait=lambda _: True) as client,
-            pytest.raises(Failure, match="closed the connection at the hello"),
-        ):
-            client.init([1, 2])
-        assert (server.hellos, server.accepted) == (1, 0)
+    assert len(pauses) == is_old
 
 
 def test_nonsense_instead_of_a_welcome_is_a_failure_and_closes():

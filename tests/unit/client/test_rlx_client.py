@@ -29,7 +29,7 @@ def test_a_program_that_plays_its_own_simulators_loads_nothing_heavy() -> None:
 
 def test_an_episode_as_messages(start_server) -> None:
     server = start_server()
-    with Client(server.url) as client:
+    with Client(server.url, protocol=1) as client:
         assert client.init([1, 2]) == 1
         assert client.send(0.5, [3, 4]) == 1
         assert client.reset(-1.0) == 10.0
@@ -63,13 +63,13 @@ def test_array_actions_arrive_as_arrays(start_server) -> None:
     )
     payload = f'["act", {array}]'.encode()
     server = start_server(lambda _: len(payload).to_bytes(4, "little") + payload)
-    with Client(server.url) as client:
+    with Client(server.url, protocol=1) as client:
         np.testing.assert_array_equal(client.init(0), np.float32([0.5, -0.25]))
 
 
 def test_a_truncated_episode_tells_its_last_state_and_counts_its_rewards(start_server) -> None:
     server = start_server()
-    with Client(server.url) as client:
+    with Client(server.url, protocol=1) as client:
         client.init(0)
         client.send(1.0, 1)
         assert client.truncate(0.5, 2) == 1.5
@@ -86,7 +86,7 @@ def test_a_truncated_episode_tells_its_last_state_and_counts_its_rewards(start_s
 
 def test_an_episode_that_starts_anew_does_not_count_earlier_rewards(start_server) -> None:
     server = start_server()
-    with Client(server.url) as client:
+    with Client(server.url, protocol=1) as client:
         client.init(0)
         client.send(1.0, 1)
         client.init(2)
@@ -95,7 +95,7 @@ def test_an_episode_that_starts_anew_does_not_count_earlier_rewards(start_server
 
 def test_metrics_are_sent_and_not_answered(start_server) -> None:
     server = start_server()
-    with Client(server.url) as client:
+    with Client(server.url, protocol=1) as client:
         client.init(0)
         client.metrics().scalar("loss", 0.5)
         client.metrics().scalar("loss", np.float32(0.25), 7)
@@ -108,7 +108,7 @@ def test_metrics_are_sent_and_not_answered(start_server) -> None:
 
 def test_metrics_after_a_lost_connection_are_dropped(start_server, close) -> None:
     server = start_server(lambda e: close if e.message[0] == "scalar_metric" else ["act", 1])
-    with Client(server.url) as client:
+    with Client(server.url, protocol=1) as client:
         client.init(0)
         for _ in range(100):
             client.metrics().scalar("loss", 0.5)
@@ -132,7 +132,7 @@ def test_a_malformed_answer_is_a_failure_and_ends_the_connection(
     start_server, answer, message
 ) -> None:
     server = start_server(lambda e: answer if e.connection == 1 else ["act", 5])
-    client = Client(server.url)
+    client = Client(server.url, protocol=1)
     with pytest.raises(Failure, match=message) as caught:
         client.init(0)
     assert caught.value.message == str(caught.value)
@@ -142,7 +142,7 @@ def test_a_malformed_answer_is_a_failure_and_ends_the_connection(
 
 
 def test_a_wrong_score_is_a_failure(start_server) -> None:
-    with Client(start_server(lambda _: ["act", 1]).url) as client:
+    with Client(start_server(lambda _: ["act", 1]).url, protocol=1) as client:
         client.init(0)
         with pytest.raises(Failure, match="'reset' was expected, 'act' came"):
             client.reset(0.0)
@@ -152,7 +152,7 @@ def test_a_close_in_the_middle_of_an_episode_is_a_failure_and_init_connects_agai
     start_server, close
 ) -> None:
     server = start_server(lambda e: close if e.number == 2 else ["act", e.connection])
-    client = Client(server.url, reconnect=Backoff())
+    client = Client(server.url, protocol=1, reconnect=Backoff())
     assert client.init(0) == 1
     with pytest.raises(Failure, match="closed the connection"):
         client.send(1.0, 1)
@@ -170,7 +170,7 @@ def test_an_unreachable_server_is_a_failure(unused_url) -> None:
 
 def test_a_silent_server_is_a_failure_after_the_timeout(start_server, silence) -> None:
     with (
-        Client(start_server(lambda _: silence).url, timeout_s=0.01) as client,
+        Client(start_server(lambda _: silence).url, protocol=1, timeout_s=0.01) as client,
         pytest.raises(Failure, match="lost the RLX server"),
     ):
         client.init(0)
@@ -178,7 +178,7 @@ def test_a_silent_server_is_a_failure_after_the_timeout(start_server, silence) -
 
 def test_an_unsendable_state_is_the_callers_error_and_keeps_the_connection(start_server) -> None:
     server = start_server()
-    with Client(server.url) as client:
+    with Client(server.url, protocol=1) as client:
         client.init(0)
         with pytest.raises(ValueError, match=r"the state\[1\] is nan"):
             client.send(1.0, [0, float("nan")])
@@ -221,7 +221,7 @@ def test_a_server_that_closes_at_once_counts_as_a_failed_attempt(start_server, c
 def test_attempts_are_used_up_in_a_row(start_server, close) -> None:
     answers = {(2, 1): ["act", 1], (2, 2): ["reset", 1.0]}
     server = start_server(lambda e: answers.get((e.connection, e.number), close))
-    client = Client(server.url, reconnect=Backoff(attempts=3), wait=lambda _: None)
+    client = Client(server.url, protocol=1, reconnect=Backoff(attempts=3), wait=lambda _: None)
     assert client.init(0) == 1
     assert client.reset(1.0) == 1.0
     with pytest.raises(

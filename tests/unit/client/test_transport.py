@@ -10,9 +10,9 @@ from memory_connection import MemoryTransport
 
 from relaax.address import Address
 from relaax.client import Client, Failure, VectorClient
-from relaax.client.connector import Connector, RetryPolicy, Timeouts
+from relaax.client.connector import Connector, RetryPolicy
 from relaax.client.transport import TcpTransport
-from relaax.protocol.json import Act, RewardAndAct, decode_request, encode_action, encode_score
+from relaax.protocol.json import ServerCodec
 from relaax.steps import FINAL, START, TERMINATED, TRUNCATED, Steps
 
 STATES = np.zeros((2, 1), np.float32)
@@ -63,10 +63,12 @@ class TestInMemory:
         assert flags == [[START] * 2, [0, 0], [TRUNCATED | FINAL | START, 0], [0]]
 
     def test_version_one_is_spoken_too(self):
+        codec = ServerCodec()
+
         def serve(number, connection):
             while (payload := connection.receive()) is not None:
-                is_act = isinstance(decode_request(payload), Act | RewardAndAct)
-                connection.send(encode_action(5) if is_act else encode_score(2.5))
+                steps = codec.decode(payload)
+                connection.send(codec.encode([5], [] if steps.observations else [2.5]))
 
         with (
             MemoryTransport(serve) as transport,
@@ -119,17 +121,14 @@ def test_a_connection_that_a_transport_cannot_open_is_a_failure():
 
 
 class TestTcp:
-    def test_connecting_closes_the_connection_before(self, server):
-        transport = Opened()
-        connector = Connector(
-            Address.parse(server.url), transport, Timeouts(10, 10), RetryPolicy(None, time.sleep)
-        )
-        first = connector.connect()
-        second = connector.connect()
-        assert (first.is_open, second.is_open) == (False, True)
+    def test_a_connection_stays_until_it_is_closed(self, server):
+        transport, retry = Opened(), RetryPolicy(None, time.sleep)
+        connector = Connector(Address.parse(server.url), transport, 10, 10, retry, None)
+        connection = connector.open(None)
+        assert connector.open(None) is connection
         connector.close()
-        assert not second.is_open
-        assert [connection.fileno() for connection in transport.connections] == [-1, -1]
+        assert not connection.is_open
+        assert [opened.fileno() for opened in transport.connections] == [-1]
 
     def test_a_socket_that_cannot_be_prepared_is_closed(self, server, monkeypatch):
         refused = []

@@ -66,14 +66,6 @@ def test_the_servers_reason_is_in_the_failure(server):
         assert refused.value.code == ErrorCode.MISMATCH
 
 
-def test_the_error_names_an_old_server(start_server):
-    with (
-        VectorClient(start_server().url, 2) as client,
-        pytest.raises(Failure, match="too old for many environments"),
-    ):
-        client.init(np.zeros((2, 1), np.float32))
-
-
 def test_metrics_travel_beside_the_steps(server):
     with VectorClient(server.url, 1) as client:
         client.metrics().scalar("dropped", 1.0)
@@ -124,12 +116,6 @@ class TestOneEnvironmentInVersionTwo:
         with Client(server.url, protocol=1) as client:
             client.init([1, 2])
         assert (server.hellos, server.verbs) == (0, ["act"])
-
-    def test_an_old_server_is_spoken_to_in_version_one(self, start_server):
-        server = start_server()
-        with Client(server.url) as client:
-            assert client.init([1, 2]) == 1
-        assert (server.hellos, server.accepted, server.verbs) == (2, 1, ["act"])
 
     def test_version_two_alone_can_be_asked_for(self, start_server):
         with (

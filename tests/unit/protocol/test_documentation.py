@@ -21,16 +21,7 @@ from relaax.client import Failure
 from relaax.protocol import binary, framing
 from relaax.protocol.binary import arrays
 from relaax.protocol.binary import messages as binary_messages
-from relaax.protocol.json import (
-    decode_action,
-    decode_request,
-    decode_score,
-    encode_action,
-    encode_request,
-    encode_score,
-    messages,
-    npz,
-)
+from relaax.protocol.json import ClientCodec, ServerCodec, codec, messages, npz
 from relaax.steps import EXECUTED, FINAL, MAX_REWARD, START, TERMINATED, TRUNCATED, Steps
 
 PAGE = (Path(__file__).parents[3] / "docs" / "protocol.md").read_text()
@@ -50,9 +41,16 @@ def frame_of(block: str) -> bytes:
 
 
 def replies(payload: bytes) -> bytes:
-    if payload.startswith(b'["reset"'):
-        return encode_score(decode_score(payload))
-    return encode_action(decode_action(payload))
+    answers = answers_in(payload)
+    return ServerCodec().encode(answers.actions, answers.scores)
+
+
+def answers_in(payload: bytes) -> binary.Answers:
+    """Return the answers in ``payload``, as a client reads them that has asked for them."""
+    flags = TERMINATED if payload.startswith(b'["reset"') else START
+    client = ClientCodec()
+    client.encode(Steps(np.zeros(1, int), np.uint8([flags]), np.zeros(1), (), ()))
+    return client.decode(payload)
 
 
 EXAMPLES = [(who, text, frame_of(block)) for who, text, block in EXAMPLE.findall(PAGE)]
@@ -79,14 +77,16 @@ def test_the_bytes_are_the_text_in_a_frame(who: str, text: str, frame: bytes) ->
 def test_the_code_reads_and_writes_the_bytes(who: str, text: str, frame: bytes) -> None:
     payload = frame[4:]
     if who == "Client":
-        assert encode_request(decode_request(payload)) == payload
+        request, client = ServerCodec().decode(payload), ClientCodec()
+        encode = client.encode if isinstance(request, Steps) else client.encode_metric
+        assert encode(request) == payload
     else:
         assert replies(payload) == payload
 
 
 def test_the_array_of_the_page_has_the_values_of_the_page() -> None:
     ((_, _, frame),) = ARRAY_EXAMPLES
-    action = decode_action(frame[4:])
+    (action,) = answers_in(frame[4:]).actions
     assert action.dtype == np.float32
     assert action.tolist() == [0.5, -0.25]
 
@@ -102,7 +102,7 @@ def test_the_limits_of_the_page_are_those_of_the_code() -> None:
     rows = rows_of("## Limits", "| what | version 2 | version 1 |")
     limits = {what: (second, first) for what, second, first in rows}
     assert f"{framing.DEFAULT_MAX_FRAME_BYTES:,}" in limits["payload of a frame"][0]
-    assert messages.DEFAULT_MAX_STATE_BYTES == 64 * 2**20
+    assert codec.DEFAULT_MAX_ARRAY_BYTES == 64 * 2**20
     assert limits["all arrays of one state, unpacked"][1].startswith("64 MiB")
     seconds = f"{framing.DEFAULT_FRAME_TIMEOUT_S:g} seconds"
     assert limits["time from the first byte of a frame to its last"][0] == seconds

@@ -4,6 +4,7 @@ import json
 import struct
 
 import pytest
+from json_requests import Act, encode_request
 from tls_hello import client_hello
 
 from relaax.protocol.binary import Hello, encode_hello
@@ -16,7 +17,6 @@ from relaax.protocol.first_bytes import (
     is_tls,
 )
 from relaax.protocol.framing import DEFAULT_MAX_FRAME_BYTES
-from relaax.protocol.json.messages import Act, encode_request
 
 TEXTS = {
     b"GET / HTTP/1.1\r\nHost: a\r\n\r\n": "HTTP",

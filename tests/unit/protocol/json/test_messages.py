@@ -4,21 +4,12 @@ from functools import partial
 
 import numpy as np
 import pytest
+from json_requests import Act, Request, RewardAndAct, RewardAndReset, encode_request
 
 from relaax.errors import ProtocolError
-from relaax.protocol.binary import Metric
-from relaax.protocol.json import (
-    Act,
-    Request,
-    RewardAndAct,
-    RewardAndReset,
-    decode_action,
-    decode_request,
-    decode_score,
-    encode_action,
-    encode_request,
-    encode_score,
-)
+from relaax.protocol.binary import Answers, Metric
+from relaax.protocol.json import ClientCodec, ServerCodec
+from relaax.steps import EXECUTED, FINAL, START, TERMINATED, TRUNCATED, Steps
 
 # Captured from the code of 2017.
 REQUESTS = [
@@ -31,46 +22,90 @@ REQUESTS = [
 ]
 
 
+def step(flags, reward=0.0, states=(), executed=()) -> Steps:
+    finals, observations = (states, ()) if flags & FINAL else ((), states)
+    return Steps([0], np.uint8([flags]), np.array([reward]), observations, finals, executed)
+
+
+def as_steps(request: Request) -> Steps | Metric:
+    match request:
+        case Act(state):
+            return step(START, 0.0, [state])
+        case RewardAndAct(reward, state, action):
+            executed = () if action is None else (action,)
+            return step(EXECUTED if executed else 0, reward, [state], executed)
+        case RewardAndReset(reward, action):
+            executed = () if action is None else (action,)
+            return step(TERMINATED | (EXECUTED if executed else 0), reward, [], executed)
+    return request
+
+
+def encoded(message: Steps | Metric) -> bytes:
+    codec = ClientCodec()
+    return codec.encode_metric(message) if isinstance(message, Metric) else codec.encode(message)
+
+
+def answered(payload: bytes, flags: int = START) -> Answers:
+    """Return the answers to a step with ``flags`` whose state is 0."""
+    codec = ClientCodec()
+    codec.encode(step(flags, 0.0, [] if flags & TERMINATED else [0]))
+    return codec.decode(payload)
+
+
 @pytest.mark.parametrize(("request_", "payload"), REQUESTS)
 def test_requests_are_the_bytes_of_2017(request_: Request, payload: bytes) -> None:
-    assert encode_request(request_) == payload
-    assert decode_request(payload) == request_
+    assert encoded(as_steps(request_)) == payload
+    arrived, sent = ServerCodec().decode(payload), as_steps(request_)
+    if isinstance(sent, Metric):
+        assert arrived == sent
+    else:
+        assert (arrived.flags, arrived.rewards) == (sent.flags, sent.rewards)
+        assert list(arrived.observations) == list(sent.observations)
 
 
 def test_replies_are_the_bytes_of_2017() -> None:
-    assert encode_action(3) == b'["act", 3]'
-    assert encode_score(0.5) == b'["reset", 0.5]'
-    assert decode_action(b'["act", 3]') == 3
-    assert decode_score(b'["reset", 0.5]') == 0.5
+    assert ServerCodec().encode([3], []) == b'["act", 3]'
+    assert ServerCodec().encode([], [0.5]) == b'["reset", 0.5]'
+    assert answered(b'["act", 3]').actions == [3]
+    assert answered(b'["reset", 0.5]', TERMINATED).scores.tolist() == [0.5]
+
+
+def test_the_score_of_an_episode_that_is_cut_off_is_counted_by_the_client() -> None:
+    codec, scores = ClientCodec(), []
+    for flags, reward in ((START, 0.0), (0, 1.0), (TRUNCATED | FINAL, 0.5), (START, 0.0)):
+        codec.encode(step(flags, reward, [7]))
+        scores.append(codec.decode(b'["act", 3]').scores.tolist())
+    assert scores == [[], [], [1.5], []]
+    assert codec.encode(step(TRUNCATED | FINAL, 0.25, [7])) == b'["reward_and_act", 0.25, "7"]'
+    assert codec.decode(b'["act", 3]').scores == [0.25]
 
 
 def test_an_array_state_is_encoded_twice() -> None:
     state = np.float32([[1, 2], [3, 4]])
-    payload = encode_request(Act(state))
+    payload = encoded(step(START, 0.0, [state]))
     assert payload.startswith(b'["act", "{\\"b64npz\\": \\"UEsDB')
-    decoded = decode_request(payload)
-    assert isinstance(decoded, Act)
-    assert decoded.state.dtype == np.float32
-    np.testing.assert_array_equal(decoded.state, state)
+    (decoded,) = ServerCodec().decode(payload).observations
+    assert decoded.dtype == np.float32
+    np.testing.assert_array_equal(decoded, state)
 
 
 def test_an_array_action_is_encoded_once() -> None:
-    payload = encode_action(np.float32([0.5, -0.25]))
+    payload = ServerCodec().encode([np.float32([0.5, -0.25])], [])
     assert payload.startswith(b'["act", {"b64npz": "UEsDB')
-    assert decode_action(payload).tolist() == [0.5, -0.25]
+    assert answered(payload).actions[0].tolist() == [0.5, -0.25]
 
 
 @pytest.mark.parametrize("action", [np.int64(3), np.uint8(3)])
 def test_a_numpy_integer_is_a_discrete_action(action: np.integer) -> None:
-    assert encode_action(action) == b'["act", 3]'
+    assert ServerCodec().encode([action], []) == b'["act", 3]'
 
 
 def test_a_numpy_reward_is_a_number() -> None:
-    assert encode_request(RewardAndReset(np.float32(0.5))) == b'["reward_and_reset", 0.5]'
+    assert encoded(step(TERMINATED, np.float32(0.5))) == b'["reward_and_reset", 0.5]'
 
 
 def test_a_metric_may_have_null_for_x() -> None:
-    assert decode_request(b'["scalar_metric", "loss", 1, null]') == Metric("loss", 1.0)
+    assert ServerCodec().decode(b'["scalar_metric", "loss", 1, null]') == Metric("loss", 1.0)
 
 
 @pytest.mark.parametrize(
@@ -118,7 +153,7 @@ def test_a_metric_may_have_null_for_x() -> None:
 )
 def test_anything_but_a_request_is_a_protocol_error(payload: bytes, message: str) -> None:
     with pytest.raises(ProtocolError, match=message):
-        decode_request(payload)
+        ServerCodec().decode(payload)
 
 
 @pytest.mark.parametrize("action", [0, 1.5, [0.5, -0.25], [[1], [2]], np.float32([0.5, -0.25])])
@@ -126,32 +161,25 @@ def test_anything_but_a_request_is_a_protocol_error(payload: bytes, message: str
     "request_of", [partial(RewardAndAct, 0.5, [1]), partial(RewardAndReset, 2)]
 )
 def test_an_executed_action_arrives_as_it_was(request_of, action) -> None:
-    arrived = decode_request(encode_request(request_of(action)))
-    np.testing.assert_array_equal(arrived.action, action)
-    assert arrived.reward == request_of().reward
+    request = as_steps(request_of(action))
+    arrived = ServerCodec().decode(encoded(request))
+    np.testing.assert_array_equal(arrived.executed[0], action)
+    assert (arrived.rewards, arrived.flags) == (request.rewards, request.flags)
 
 
 def test_an_executed_action_of_null_is_none() -> None:
-    assert decode_request(b'["reward_and_act", 1, "2", null]') == RewardAndAct(1.0, 2)
-    assert decode_request(b'["reward_and_reset", 1, null]') == RewardAndReset(1.0)
+    for payload in (b'["reward_and_act", 1, "2", null]', b'["reward_and_reset", 1, null]'):
+        steps = ServerCodec().decode(payload)
+        assert (steps.executed, steps.rewards) == ((), 1.0)
 
 
-def test_a_request_without_an_executed_action_has_the_old_form() -> None:
-    assert encode_request(RewardAndAct(1.0, 2)) == b'["reward_and_act", 1.0, "2"]'
-    assert encode_request(RewardAndReset(1.0)) == b'["reward_and_reset", 1.0]'
-
-
-def test_an_executed_action_beyond_the_limit_is_refused() -> None:
-    payload = encode_request(RewardAndReset(0.0, np.zeros(100_000, np.uint8)))
+@pytest.mark.parametrize("state_bytes", [1, 100_000])
+def test_states_and_executed_actions_beyond_the_limit_are_refused(state_bytes: int) -> None:
+    state, action = np.zeros(state_bytes, np.uint8), np.zeros(100_000, np.uint8)
+    payload = encode_request(RewardAndAct(0.0, state, None if state_bytes > 1 else action))
+    assert ServerCodec(100_000).decode(payload).rewards == 0
     with pytest.raises(ProtocolError, match="exceeds the limit"):
-        decode_request(payload, max_state_bytes=90_000)
-
-
-def test_a_state_beyond_the_limit_is_refused() -> None:
-    payload = encode_request(RewardAndAct(0.0, np.zeros(100_000, np.uint8)))
-    assert isinstance(decode_request(payload, max_state_bytes=100_000), RewardAndAct)
-    with pytest.raises(ProtocolError, match="exceeds the limit"):
-        decode_request(payload, max_state_bytes=90_000)
+        ServerCodec(90_000).decode(payload)
 
 
 @pytest.mark.parametrize(
@@ -166,19 +194,19 @@ def test_a_state_beyond_the_limit_is_refused() -> None:
 )
 def test_anything_but_an_action_is_a_protocol_error(payload: bytes, message: str) -> None:
     with pytest.raises(ProtocolError, match=message):
-        decode_action(payload)
+        answered(payload)
 
 
 @pytest.mark.parametrize("payload", [b'["act", 1]', b'["reset", "1"]', b'["reset", true]', b"["])
 def test_anything_but_a_score_is_a_protocol_error(payload: bytes) -> None:
     with pytest.raises(ProtocolError):
-        decode_score(payload)
+        answered(payload, TERMINATED)
 
 
 @pytest.mark.parametrize("reward", [float("nan"), float("inf"), np.float32("nan")])
 def test_a_reward_that_is_not_finite_is_not_sent(reward: float) -> None:
     with pytest.raises(ValueError, match=r"reward_and_reset\[1\] is (nan|inf)"):
-        encode_request(RewardAndReset(reward))
+        encoded(step(TERMINATED, reward))
 
 
 def test_no_damage_causes_any_other_error() -> None:
@@ -200,7 +228,7 @@ def test_no_damage_causes_any_other_error() -> None:
         place = rng.randrange(len(whole))
         damaged = whole[:place] + rng.choice(pieces) + whole[place + rng.randint(0, 9) :]
         try:
-            decode_request(damaged)
+            ServerCodec().decode(damaged)
         except ProtocolError:
             refused += 1
     assert refused > 2000

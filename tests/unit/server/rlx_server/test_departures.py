@@ -8,6 +8,7 @@ import socket
 
 import numpy as np
 import pytest
+from json_requests import Act, RewardAndAct
 from served_worker import (
     STOPS,
     BinaryClient,
@@ -22,7 +23,6 @@ from served_worker import (
 from relaax.errors import BridgeError
 from relaax.protocol import binary
 from relaax.protocol.binary import ErrorCode, Hello
-from relaax.protocol.json.messages import Act, RewardAndAct
 from relaax.server.rlx_server.worker.agents import Agents
 from relaax.server.rlx_server.worker.loop import Worker
 from relaax.server.rlx_server.worker.stopping import Reason

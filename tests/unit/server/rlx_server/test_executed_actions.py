@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from json_requests import Act, RewardAndAct, RewardAndReset
 from learning_parts import SMALL, SMALL_COLUMNS, Kept, small_policy
 from served_worker import BinaryClient, JsonClient
 
@@ -14,7 +15,6 @@ from relaax.learning.networks.numpy_policy import NumpyPolicy
 from relaax.learning.rollouts import RolloutStore
 from relaax.protocol import binary
 from relaax.protocol.binary import ErrorCode
-from relaax.protocol.json.messages import Act, RewardAndAct, RewardAndReset
 from relaax.spaces import discrete
 from relaax.steps import EXECUTED, START, TERMINATED, Steps
 

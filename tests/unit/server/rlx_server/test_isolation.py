@@ -5,11 +5,11 @@ import sys
 
 import numpy as np
 import pytest
+from json_requests import Act, RewardAndAct, RewardAndReset, encode_request
 from served_worker import BinaryClient, JsonClient, Oracle, encoded
 
 from relaax.protocol import binary
 from relaax.protocol.binary import ErrorCode
-from relaax.protocol.json.messages import Act, RewardAndAct, RewardAndReset, encode_request
 from relaax.steps import FINAL, START, TERMINATED, TRUNCATED
 
 HUGE = sys.float_info.max

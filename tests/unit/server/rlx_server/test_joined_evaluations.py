@@ -4,11 +4,11 @@ import os
 
 import numpy as np
 import pytest
+from json_requests import Act, RewardAndAct, RewardAndReset
 from served_worker import BinaryClient, JsonClient
 
 from relaax.protocol import binary
 from relaax.protocol.binary import Metric
-from relaax.protocol.json.messages import Act, RewardAndAct, RewardAndReset
 from relaax.steps import ENDED, FINAL, START, TERMINATED, TRUNCATED, wants_action
 
 CUT = TRUNCATED | FINAL

@@ -6,6 +6,7 @@ import ssl
 import struct
 
 import pytest
+from json_requests import Act, encode_request
 from served_worker import ClientsEnd, encoded
 from tls_hello import client_hello
 
@@ -15,7 +16,6 @@ from relaax.net.access.tls import client_context, server_context
 from relaax.protocol import FrameConnection, binary
 from relaax.protocol.binary import ErrorCode, Hello
 from relaax.protocol.first_bytes import encode_token
-from relaax.protocol.json.messages import Act, encode_request
 from relaax.protocol.tls_socket import TlsSocket
 from relaax.server.certificates.secrets_folder import SecretsFolder
 from relaax.server.rlx_server import lobby as lobbies

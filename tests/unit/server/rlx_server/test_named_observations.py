@@ -4,6 +4,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from json_requests import Act, RewardAndAct
 from served_worker import BinaryClient, JsonClient, send
 
 from relaax.algorithm_base import AgentBase, BatchAgentBase
@@ -11,7 +12,6 @@ from relaax.errors import InvalidState
 from relaax.observations import count_of, mapped
 from relaax.protocol import binary
 from relaax.protocol.binary import ErrorCode
-from relaax.protocol.json import Act, RewardAndAct
 from relaax.spaces import box, discrete
 from relaax.steps import FINAL, START, TERMINATED, TRUNCATED, Steps
 

@@ -1,9 +1,10 @@
 """An RLX server is for the environments of its own training."""
 
 import pytest
+from json_requests import Act, encode_request
 
 from relaax.errors import InvalidState
-from relaax.protocol import binary, json
+from relaax.protocol import binary
 from relaax.protocol.binary import Hello
 from relaax.server.rlx_server.worker.session import begin
 from relaax.server.rlx_server.worker.settings import WorkerSettings
@@ -45,7 +46,7 @@ def test_an_environment_of_another_training_is_refused_with_both_names_and_a_rem
 
 
 def test_version_1_cannot_say_it_which_a_server_that_knows_its_training_says_once(caplog):
-    first = json.encode_request(json.Act([1.0]))
+    first = encode_request(Act([1.0]))
     begin(settings(None), first)
     assert "training" not in caplog.text
     known = settings("cartpole-2")

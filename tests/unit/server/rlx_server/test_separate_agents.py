@@ -3,12 +3,12 @@
 import json
 
 import pytest
+from json_requests import Act, RewardAndAct
 from served_worker import BinaryClient, JsonClient
 
 from relaax.algorithm_base import AgentBase, InvalidState
 from relaax.protocol import binary
 from relaax.protocol.binary import ErrorCode
-from relaax.protocol.json.messages import Act, RewardAndAct
 from relaax.steps import FINAL, START, TERMINATED, TRUNCATED
 
 CUT = TRUNCATED | FINAL

@@ -7,12 +7,12 @@ import threading
 
 import numpy as np
 import pytest
+from json_requests import Act, encode_request
 from served_worker import BinaryClient, JsonClient, Oracle, encoded
 
 from relaax.errors import ProtocolError
 from relaax.protocol import binary
 from relaax.protocol.binary import ErrorCode, Hello, Metric
-from relaax.protocol.json.messages import Act, encode_request
 from relaax.server.rlx_server.entrance import Guard
 from relaax.server.rlx_server.worker import loop
 from relaax.steps import START, TERMINATED

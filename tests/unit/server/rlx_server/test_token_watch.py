@@ -1,13 +1,13 @@
 """Connections end when the token that they have shown is deleted, and not before."""
 
 import pytest
+from json_requests import Act
 from served_worker import BinaryClient, JsonClient, encoded
 
 from relaax.net.access import TokenFile, file_stamp
 from relaax.protocol import binary
 from relaax.protocol.binary import ErrorCode
 from relaax.protocol.first_bytes import encode_token
-from relaax.protocol.json.messages import Act
 from relaax.server.rlx_server.entrance import Guard
 from relaax.server.rlx_server.worker import loop
 from relaax.server.rlx_server.worker.connection import TokenWatch

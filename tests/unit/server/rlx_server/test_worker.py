@@ -4,11 +4,12 @@ import logging
 
 import numpy as np
 import pytest
+from json_requests import Act, RewardAndAct, RewardAndReset, encode_request
 from processes import wait_for
 from served_worker import JsonClient
 
 from relaax.algorithm_base import AgentBase, InvalidState
-from relaax.protocol.json.messages import Act, Metric, RewardAndAct, RewardAndReset, encode_request
+from relaax.protocol.binary import Metric
 from relaax.telemetry.throttled_log import AT_ONCE
 
 
