@@ -61,7 +61,8 @@ class Replay:
 
     def __init__(self, storage: Storage, tables: Mapping[str, Table], writers: Writers) -> None:
         self._storage = storage
-        self._tables = tables
+        #: By name; others than their owner look at them within ``alone``.
+        self.tables = tables
         #: By name: tables whose batches are made of parts of others.
         self.mixed: Mapping[str, Mixed] = {}
         self._writers = writers
@@ -132,12 +133,12 @@ class Replay:
 
     def table_kinds(self) -> dict[str, str]:
         """Return a description of each table's items."""
-        return {name: table.kind for name, table in self._tables.items()}
+        return {name: table.kind for name, table in self.tables.items()}
 
     def table_sizes(self) -> dict[str, int]:
         """Return how many items each table has."""
         with self._changed:
-            return {name: len(table) for name, table in self._tables.items()}
+            return {name: len(table) for name, table in self.tables.items()}
 
     def open_writer(self, name: str, schema: Schema) -> list[str]:
         """Let ``name`` write steps of ``schema``; return the lines in which it differs.
@@ -256,7 +257,7 @@ class Replay:
         """
         if table in self.mixed:
             return self.mixed[table].sample(count, timeout_s)
-        source = self._tables[table]
+        source = self.tables[table]
         with self._changed:
             source.let_go()
             self._changed.notify_all()
@@ -278,7 +279,7 @@ class Replay:
 
         KeyError for a table that does not exist.
         """
-        source = self._tables[table]
+        source = self.tables[table]
         with self._changed:
             if at_least > 0:
                 source.let_go()
@@ -295,7 +296,7 @@ class Replay:
             return self.mixed[table].update_priorities(keys, priorities)
         with self._changed:
             self._changes += 1
-            return self._tables[table].update_priorities(keys, priorities)
+            return self.tables[table].update_priorities(keys, priorities)
 
     def reclaim(self) -> None:
         """End the episodes of writers that were silent for longer than their lease.
@@ -341,7 +342,7 @@ class Replay:
                 "writers": len(self._writers),
                 **self.times.counts(),
             }
-            for name, table in self._tables.items():
+            for name, table in self.tables.items():
                 counts[f"{name}/items"] = len(table)
                 counts |= {f"{name}/{key}": value for key, value in asdict(table.counts).items()}
             for learnt in self._learnt():
@@ -355,7 +356,7 @@ class Replay:
         """
         with self._changed:
             arrays = named("storage/", self._storage.contents())
-            for name, table in self._tables.items():
+            for name, table in self.tables.items():
                 arrays |= named(f"table/{name}/", table.contents())
             counts = (self._duplicate_steps, self._lost_steps, self._dropped_steps, self._actions)
             arrays |= {"writers": self._writers.contents(), "counts": np.array(counts)}
@@ -376,13 +377,13 @@ class Replay:
         nothing is changed then. Steps stored after the save are lost: a writer's next steps may
         have a gap before them, which ends their episode and is counted.
         """
-        require_sound(contents, self._storage, self._tables)
+        require_sound(contents, self._storage, self.tables)
         with self._changed:
             if contents["storage/counts"][0]:  # something was stored
                 names = self.schema.columns
                 self._settle({each: contents[f"storage/column/{each}"].dtype for each in names})
             self._storage.restore(below("storage/", contents))
-            for name, table in self._tables.items():
+            for name, table in self.tables.items():
                 table.restore(below(f"table/{name}/", contents))
             self._writers.restore(contents["writers"])
             counts = contents["counts"].tolist()
@@ -406,10 +407,10 @@ class Replay:
         return self._lacks_memory(more) if more > 0 else ""
 
     def _learnt(self) -> list[LearntSteps]:
-        return [table.learnt for table in self._tables.values() if table.learnt is not None]
+        return [table.learnt for table in self.tables.values() if table.learnt is not None]
 
     def _drawn(self) -> int:
-        return sum(table.counts.drawn for table in self._tables.values())
+        return sum(table.counts.drawn for table in self.tables.values())
 
     def _copied_some(self, snapshot: Snapshot) -> bool:
         with self._changed:
@@ -456,30 +457,30 @@ class Replay:
         actions = int(np.count_nonzero(flags & FINAL == 0))
         self._actions += actions
         self._on_stored(actions)
-        for table in self._tables.values():
+        for table in self.tables.values():
             table.appended(slot.number, places)
         self._changed.notify_all()
 
     def _keeps_out(self, slot: Slot, flags: Flags) -> str:
         """Return why a table takes no more steps of ``slot``; "" if all do, or one lacks them."""
         flags = np.where(flags & GAP, flags | START, flags)  # episodes before it are ended by both
-        whys = (table.keeps_out(slot.number, flags) for table in self._tables.values())
+        whys = (table.keeps_out(slot.number, flags) for table in self.tables.values())
         why = next(filter(None, whys), "")
-        lacks = any(self._tables[name].holds_back(*asked) for name, asked in self._unmet.items())
+        lacks = any(self.tables[name].holds_back(*asked) for name, asked in self._unmet.items())
         return "" if lacks else why
 
     def _end_episode(self, slot: Slot) -> None:
         """Let the unfinished episode of ``slot``, if any, end in its newest state."""
         if self._storage.cut(slot.number) == NONE:
             return
-        for table in self._tables.values():
+        for table in self.tables.values():
             table.appended(slot.number, np.zeros(0, np.int64))
 
     def _leave(self, slots: Sequence[Slot]) -> None:
         """End the unfinished episodes of ``slots`` that get no more steps."""
         for slot in slots:
             self._end_episode(slot)
-            for table in self._tables.values():
+            for table in self.tables.values():
                 table.left(slot.number)
         self._changed.notify_all()
 

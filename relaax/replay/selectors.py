@@ -2,7 +2,7 @@
 
 import math
 from abc import ABC, abstractmethod
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -247,12 +247,15 @@ class Prioritized(Selector):
     """Draws with replacement, with P(i) = p_i**alpha / sum of p**alpha (Schaul et al. 2016, (1)).
 
     A new item has the largest priority that there has ever been, 1 at first, so that it is drawn
-    soon. An item of priority 0 is never drawn.
+    soon. An item of priority 0 is never drawn. A draw multiplies an item's weight p**alpha by
+    ``decay``.
     """
 
     def __init__(self, capacity: int, alpha: float, generator: np.random.Generator) -> None:
         #: The power of a priority that an item is drawn in proportion to.
         self.alpha = alpha
+        #: From 0, where each item is drawn once, to 1, where weights stay.
+        self.decay = 1.0
         self._tree = PriorityTree(capacity)
         self._is_item = np.zeros(capacity, np.bool_)
         self._count = 0
@@ -281,8 +284,29 @@ class Prioritized(Selector):
         self._count -= len(known)
         self._tree.set(known, np.zeros(len(known)))
 
+    @property
+    def most(self) -> float:
+        """See Selector."""
+        return super().most if self.decay else len(self)
+
+    def weights(self, rows: IntArray) -> FloatArray:
+        """Return the weights [N] of ``rows`` [N], 0 of rows that are no items."""
+        return self._tree.priorities(rows)
+
+    def set_weights(self, rows: IntArray, weights: FloatArray) -> None:
+        """Let ``rows`` [N] be items of these weights [N], but for rows of the weight 0."""
+        is_item = weights > 0
+        self._count += int(np.count_nonzero(is_item)) - int(np.count_nonzero(self._is_item[rows]))
+        self._is_item[rows] = is_item
+        self._tree.set(rows, weights)
+
     def draw(self, count: int) -> Drawn:
-        """See Selector: one item from each of ``count`` equal parts of the sum (appendix B.2.1)."""
+        """See Selector: one item from each of ``count`` equal parts of the sum (appendix B.2.1).
+
+        With a decay, one after the other; there are fewer where nothing is left.
+        """
+        if self.decay != 1:
+            return self._draw_decaying(count)
         total = self._tree.total
         parts = (np.arange(count) + self._generator.random(count)) * (total / count)
         rows = self._tree.find(parts)
@@ -292,6 +316,29 @@ class Prioritized(Selector):
     def least_probability(self) -> float:
         """The largest weight: of the item that is drawn most seldom."""
         return self._tree.least / self._tree.total
+
+    def _draw_decaying(self, count: int) -> Drawn:
+        """Draw one after the other, so that each draw is as probable as one that is made alone.
+
+        Many are proposed at once, by the weights before: of a row that was drawn k times since, one
+        in ``decay ** -k`` proposals counts.
+        """
+        total, rows, weights = self._tree.total, list[int](), list[float]()
+        while len(rows) < count and self._tree.total > 0:
+            random, chances = self._generator.random((2, count - len(rows)))
+            proposed = self._tree.find(random * self._tree.total)
+            before, times = self.weights(proposed), Counter[int]()
+            for row, weight, chance in zip(
+                proposed.tolist(), before.tolist(), chances.tolist(), strict=True
+            ):
+                left = self.decay ** times[row]
+                if chance < left:
+                    times[row] += 1
+                    rows.append(row)
+                    weights.append(weight * left)
+            drawn, counts = np.array(list(times)), np.array(list(times.values()))
+            self.set_weights(drawn, self.weights(drawn) * self.decay**counts)
+        return Drawn(np.array(rows, np.int64), np.array(weights) / total)
 
     def update(self, rows: IntArray, priorities: FloatArray) -> int:
         """Give items other priorities [N] of at least 0; return how many of them were unknown."""

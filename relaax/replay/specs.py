@@ -113,6 +113,8 @@ class ReplaySpec:
     tables: Mapping[str, TableSpec | MixedSpec]
     #: Further values that saved contents must agree with, as JSON: their units.
     fingerprint: Mapping[str, Any] = field(default_factory=dict)
+    #: Into so many parts the capacity is divided, each for some of the slots; see ``Storage``.
+    rings: int = 1
 
     def __post_init__(self) -> None:
         parts = {name for table in self.tables for name in self.parts(table)}
@@ -168,10 +170,17 @@ class ReplaySpec:
         }
 
     def make(
-        self, random: np.random.Generator, lease_s: float, clock: Callable[[], float] = monotonic
+        self,
+        random: np.random.Generator,
+        lease_s: float,
+        clock: Callable[[], float] = monotonic,
+        writers: Writers | None = None,
     ) -> Replay:
-        """Return an empty replay that forgets writers after ``lease_s`` of silence."""
-        storage = Storage(self.schema, self.capacity)
+        """Return an empty replay that forgets writers after ``lease_s`` of silence.
+
+        ``writers`` are given where they follow other rules.
+        """
+        storage = Storage(self.schema, self.capacity, self.rings)
         tables = {
             name: spec.table(
                 storage,
@@ -186,7 +195,9 @@ class ReplaySpec:
             )
             for name, spec in self.own_tables.items()
         }
-        replay = Replay(storage, tables, Writers(lease_s, clock=clock))
+        if writers is None:
+            writers = Writers(lease_s, clock=clock)
+        replay = Replay(storage, tables, writers)
         replay.mixed = self.mixed(dict.fromkeys(tables, replay))
         return replay
 

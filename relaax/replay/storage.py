@@ -113,12 +113,15 @@ class Storage:
     A row is a step: observation, action, reward, and flags. Rows are taken one after the other, and
     from the first one on again, so that each new step takes the place of the oldest one, whatever
     its slot is. Rows of a slot follow each other by ``following`` and ``before``, wherever they
-    are. Rows that are ``needed`` are passed over: they stay as long as there are others.
+    are. Rows that are ``needed`` are passed over: they stay as long as there are others. With
+    several ``rings``, which divide the capacity, this is so in each: slot s has ring s % ``rings``.
     """
 
-    def __init__(self, schema: Schema, capacity: int) -> None:
+    def __init__(self, schema: Schema, capacity: int, rings: int = 1) -> None:
         self.schema = schema
         self.capacity = capacity
+        #: How many rows a ring has.
+        self.size = capacity // rings
         self.columns = schema.rows(self.capacity)
         self.flags: Flags = np.zeros(self.capacity, np.uint8)
         #: int64 [capacity]: the row that follows, and the one before; ``NONE`` without one.
@@ -138,8 +141,8 @@ class Storage:
         self._written_at = np.zeros(self.capacity)
         #: Called with rows int64 [N] that are about to be evicted.
         self.listeners: list[Callable[[IntArray], None]] = []
-        #: The row that is taken next.
-        self._next = 0
+        #: By ring: which of its rows is taken next.
+        self._next = [0] * rings
         #: By slot: its newest row.
         self._newest: dict[int, int] = {}
         self._stored = 0
@@ -169,14 +172,12 @@ class Storage:
     def append(self, slot: int, rows: Mapping[str, Array], flags: Flags) -> IntArray:
         """Store rows [N, ...] with their flags uint8 [N] behind the newest of ``slot``.
 
-        Return their places int64 [N]. N is at most the capacity, so that no row is evicted by the
-        call that stored it.
+        Return their places int64 [N]. N is at most the size of a ring, so that no row is evicted by
+        the call that stored it.
         """
         count = len(flags)
-        if count > self.capacity:
-            raise ValueError(
-                f"{count} steps at once do not fit into a storage of {self.capacity} steps"
-            )
+        if count > self.size:
+            raise ValueError(f"{count} steps at once do not fit into {self.size} rows")
         places = self._take(slot, count)
         if count:
             self._write(slot, places, rows, flags)
@@ -234,32 +235,40 @@ class Storage:
         self._written_at[rows] = monotonic() - contents["ages"]
         by_age = rows[np.argsort(contents["serials"])].tolist()
         self._newest = {int(self.slots[row]): row for row in by_age}
-        self._next = (by_age[-1] + 1) % self.capacity if by_age else 0
+        for row in by_age:
+            self._next[row // self.size] = (row + 1) % self.size
         self._stored, self.evicted = contents["counts"].tolist()
 
     def _rows(self) -> IntArray:
         """Return the rows int64 [N] that are stored, in the order in which they are taken again."""
-        rows = self._from_next(self.capacity)
+        rings = range(len(self._next))
+        rows = np.concatenate([self.ring(number, 0, self.size) for number in rings])
         stored: IntArray = rows[self.serials[rows] != NONE]
         return stored
 
-    def _from_next(self, count: int) -> IntArray:
-        rows: IntArray = (self._next + np.arange(count)) % self.capacity
+    def ring(self, slot: int, begin: int, end: int) -> IntArray:
+        """Return rows of the ring of ``slot`` in the order in which they are taken.
+
+        Row 0 is the next one, and row -1 the one that was taken last.
+        """
+        number = slot % len(self._next)
+        places = (self._next[number] + np.arange(begin, end)) % self.size
+        rows: IntArray = places + number * self.size
         return rows
 
     def _take(self, slot: int, count: int) -> IntArray:
         """Return the next ``count`` rows, which are free then, for steps of ``slot``."""
-        rows = self._from_next(count)
+        rows = self.ring(slot, 0, count)
         if self.needed[rows].any():
-            rows = self._passed_over(count)
+            rows = self._passed_over(slot, count)
         if count:
-            self._next = (int(rows[-1]) + 1) % self.capacity
+            self._next[slot % len(self._next)] = (int(rows[-1]) + 1) % self.size
         self.evict(rows[self.serials[rows] != NONE])
         return rows
 
-    def _passed_over(self, count: int) -> IntArray:
+    def _passed_over(self, slot: int, count: int) -> IntArray:
         """Return the next ``count`` rows that are not needed; the oldest, where all others are."""
-        rows = self._from_next(self.capacity)
+        rows = self.ring(slot, 0, self.size)
         needed = rows[self.needed[rows]]
         by_age = needed[np.argsort(self.serials[needed])]
         return np.concatenate([rows[~self.needed[rows]], by_age])[:count]

@@ -79,13 +79,17 @@ def require_rewards(schema: Schema) -> None:
 class MemoryInfo:
     """The properties of a memory that never change, as its clients know them, too."""
 
+    # A name that was mistyped, or that a memory does not have, is an AttributeError when it is set.
+    __slots__ = ("lease_s", "max_step", "num_slot", "schema", "slot_index", "uuid")
+
     schema: Schema
     num_slot: int
     max_step: int
     uuid: str
-    #: Of a client: its slot, and for how many seconds at most nothing may be heard of it.
-    slot_index: int = 0
-    lease_s: float = 0.0
+    #: For how many seconds at most nothing may be heard of a client.
+    lease_s: float
+    #: The slot of a client; 0 of the memory itself.
+    slot_index: int
 
     @property
     def view(self) -> tuple[Array, ...]:

@@ -9,24 +9,18 @@ import threading
 from collections import deque
 from collections.abc import Callable, Sequence
 from time import monotonic
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import numpy as np
 import numpy.typing as npt
 
-from relaax.compat.memoire.entry import (
-    Batch,
-    MemoryClosed,
-    MemoryInfo,
-    as_tuples,
-    require_rewards,
-    schema_of,
-)
+from relaax.compat.memoire.entry import Batch, MemoryClosed, as_tuples, require_rewards, schema_of
 from relaax.compat.memoire.settings import MemorySettings
-from relaax.compat.memoire.table import ErrorTable, SlotStorage
+from relaax.compat.memoire.table import Endings, ErrorTable
 from relaax.errors import ConfigurationError
 from relaax.replay.client.stub import ReplayAway
 from relaax.replay.replay import NotReady, Replay
+from relaax.replay.specs import ReplaySpec, TableSpec
 from relaax.replay.table import Sample
 from relaax.replay.writers import NoFreeSlot, Slot, Writers
 
@@ -173,7 +167,7 @@ class ReplayMemory(MemorySettings):
     them, and its writers are the clients.
     """
 
-    __slots__ = ("_closed", "_table", "clients", "info", "replay")
+    __slots__ = ("_closed", "_table", "clients", "replay")
 
     def __init__(
         self,
@@ -189,17 +183,16 @@ class ReplayMemory(MemorySettings):
             )
         schema = schema_of(entry)
         require_rewards(schema)
-        #: Has the properties that never change, which are this memory's own, too.
-        self.info = MemoryInfo(schema, n_slot, max_step, secrets.token_hex(8), lease_s=lease_s)
-        super().__init__(kinds=self.info.reward_buf.size)
-        storage = SlotStorage(schema, n_slot, max_step)
-        self._table = ErrorTable(storage, self, generator or np.random.default_rng())
+        super().__init__(schema, n_slot, max_step, secrets.token_hex(8), lease_s, 0)
+        capacity = n_slot * max_step
+        view = Endings(self, np.zeros((capacity, self.value_buf.size)))
+        table = TableSpec(view, "prioritized", alpha=1.0, table=ErrorTable)
+        spec = ReplaySpec(schema, capacity, {TABLE: table}, rings=n_slot)
         self.clients = Clients(n_slot, lease_s)
-        self.replay = Replay(storage, {TABLE: self._table}, self.clients)
+        random = generator or np.random.default_rng()
+        self.replay: Replay = spec.make(random, lease_s, writers=self.clients)
+        self._table = cast(ErrorTable, self.replay.tables[TABLE])
         self._closed = threading.Event()
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self.info, name)
 
     @property
     def ma_sqa(self) -> float:
@@ -227,7 +220,7 @@ class ReplayMemory(MemorySettings):
 
     def slot_of(self, client: str) -> int:
         """Give a client its slot and return it; NoFreeSlot, ValueError."""
-        self.replay.open_writer(client, self.info.schema)
+        self.replay.open_writer(client, self.schema)
         return self.clients.index_of(client)
 
     def close(self) -> None:

@@ -127,7 +127,7 @@ class ReplayMemoryServer(Proxy):
 
     def print_info(self) -> None:
         """Print the sizes, fields and counts of the memory."""
-        info = self.rem.info
+        info = self.rem
         fields = ", ".join(f"{name} {column}" for name, column in info.schema.columns.items())
         print(f"{info.num_slot} slots of {info.max_step} entries: {fields}")
         print(", ".join(f"{key} {value:g}" for key, value in self.rem.replay.stats().items()))

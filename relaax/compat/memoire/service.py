@@ -80,7 +80,7 @@ class MemoireServicer:
         self, request: memoire_pb2.Client, context: grpc.ServicerContext
     ) -> memoire_pb2.Info:
         """Give a client its slot, and describe an entry."""
-        info = self._memory.info
+        info = self._memory
         index = answered(context, lambda: self._memory.slot_of(request.writer))
         return memoire_pb2.Info(
             slot_index=index,
@@ -146,8 +146,8 @@ class MemoireStub(ReplayStub):
             message.num_slot,
             message.max_step,
             message.uuid,
-            message.slot_index,
             message.lease_s,
+            message.slot_index,
         )
 
     def fetch(self, topic: str, known: int, timeout_s: float) -> tuple[int, Buffer] | None:

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from relaax.compat.memoire.entry import MemoryInfo
 from relaax.compat.memoire.returns import RATE, ReturnRule
 from relaax.errors import ConfigurationError
 
@@ -51,15 +52,14 @@ class KindSetting(Setting):
         settings.change(self._name, given.tolist())
 
 
-class MemorySettings:
+class MemorySettings(MemoryInfo):
     """The properties that may be set. Each has an effect on later entries and draws.
 
     Those of rollouts (``rollout_len``, ``do_padding``, ``frame_stack``, ``multi_step``) have it on
     stored entries, too.
     """
 
-    # So that a name that was mistyped, or that this memory does not have, is an AttributeError.
-    __slots__ = ("chosen", "ones")
+    __slots__ = ("chosen",)
 
     #: The exponent of errors; 0 draws all entries alike.
     priority_exponent = Setting(0.0)
@@ -85,9 +85,14 @@ class MemorySettings:
     #: How many episodes a slot keeps; 0 is as many as fit.
     max_episode = Setting(0)
 
-    def __init__(self, kinds: int) -> None:
+    def __init__(self, *info: Any) -> None:
+        super().__init__(*info)
         self.chosen: dict[str, Any] = {}
-        self.ones = [1.0] * kinds
+
+    @property
+    def ones(self) -> list[float]:
+        """A 1 for each kind of reward."""
+        return [1.0] * self.reward_buf.size
 
     @property
     def rule(self) -> ReturnRule:

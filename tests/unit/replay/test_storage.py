@@ -89,7 +89,7 @@ def test_an_unfinished_episode_is_cut_in_its_newest_state() -> None:
 def test_more_steps_than_fit_are_refused() -> None:
     storage = Storage(SCHEMA, 16)
 
-    with pytest.raises(ValueError, match="17 steps at once do not fit into a storage of 16 steps"):
+    with pytest.raises(ValueError, match="17 steps at once do not fit into 16 rows"):
         storage.append(0, *steps(0, 17))
 
 
@@ -223,3 +223,59 @@ def test_no_row_is_in_two_places_however_slow_environments_are() -> None:
         assert chain(storage, slot)[-count:] == list(
             range(following[slot] - count, following[slot])
         )
+
+
+def append(storage: Storage, slot: int, *numbers: int) -> None:
+    rows, flags = steps(0, len(numbers), end=0)
+    storage.append(slot, rows | {"action": np.array(numbers)}, flags)
+
+
+def ring(storage: Storage, slot: int) -> list[int]:
+    """The actions in the ring of a slot, the oldest first."""
+    rows = storage.ring(slot, -storage.size, 0)
+    return storage.columns["action"][rows[storage.serials[rows] != NONE]].tolist()
+
+
+@pytest.fixture(name="rings")
+def _rings() -> Storage:
+    return Storage(SCHEMA, 8, rings=2)
+
+
+def test_steps_of_one_ring_take_no_room_of_another(rings) -> None:
+    append(rings, 1, 100, 101)
+    for first in range(0, 9, 3):
+        append(rings, 0, first, first + 1, first + 2)
+    assert ring(rings, 0) == [5, 6, 7, 8]
+    assert ring(rings, 1) == [100, 101]
+    assert (len(rings), rings.stored, rings.evicted) == (6, 11, 5)
+
+
+def test_a_slot_that_follows_another_one_in_its_ring_makes_room_of_the_oldest(rings) -> None:
+    append(rings, 0, 0, 1, 2)
+    append(rings, 2, 10, 11)
+    assert ring(rings, 2) == [1, 2, 10, 11]
+    newest = rings.newest(2)
+    assert rings.numbers[newest] == 1  # its rows do not follow those of the slot before
+
+
+def test_the_oldest_rows_of_a_ring_may_be_evicted(rings) -> None:
+    append(rings, 0, 0, 1, 2)
+    rings.evict(rings.ring(0, -3, -1))
+    assert ring(rings, 0) == [2]
+    append(rings, 0, 3, 4, 5, 6)
+    assert ring(rings, 0) == [3, 4, 5, 6]
+
+
+def test_restored_rings_go_on_where_they_were(rings) -> None:
+    append(rings, 1, 100, 101)
+    append(rings, 0, 0, 1, 2, 3)
+    append(rings, 0, 4)
+    contents, snapshot = rings.contents(), rings.snapshot()
+    while snapshot.copy_some():
+        pass
+    again = Storage(SCHEMA, 8, rings=2)
+    again.restore(contents | named("column/", snapshot.columns))
+    append(again, 1, 102)
+    append(again, 0, 5)
+    assert ring(again, 0) == [2, 3, 4, 5]
+    assert ring(again, 1) == [100, 101, 102]

@@ -154,7 +154,7 @@ def test_the_server_refuses_a_client_of_other_entries_by_name_and_serves_the_oth
     endpoint = network.endpoint()
     server, client = network.server(endpoint), network.client(endpoint)
     client.push_data([entry(0)], is_term=False)
-    columns = {name: Column(np.dtype(np.float32)) for name in server.rem.info.schema.columns}
+    columns = {name: Column(np.dtype(np.float32)) for name in server.rem.schema.columns}
     columns["value"] = Column(np.dtype(np.float32), (2,))
     with (
         closing(ReplayStub(target_of(endpoint))) as stranger,
@@ -463,7 +463,7 @@ def test_a_reward_a_probability_or_a_value_that_is_not_finite_is_refused(network
     server = network.server(endpoint)
     stub = ReplayStub(target_of(endpoint))
     network.callback(stub.close)
-    stub.open("a/1", server.rem.info.schema)
+    stub.open("a/1", server.rem.schema)
     columns = [np.full(2, number, np.float32) for number in (np.nan, 1, 0, -1)]
     run = replay_pb2.Run(environment=0, first=0, count=2)
     flags = np.zeros(2, np.uint8)

@@ -6,15 +6,13 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from relaax.compat.memoire.settings import MemorySettings
-from relaax.compat.memoire.table import DecayingWeights
+from relaax.replay.selectors import Prioritized
 
 
-def weighed(weights, decay: float, generator) -> DecayingWeights:
-    settings = MemorySettings(kinds=1)
-    settings.priority_decay = decay
-    made = DecayingWeights(4, generator, settings)
-    made.weigh(np.arange(len(weights)), np.array(weights))
+def weighed(weights, decay: float, generator) -> Prioritized:
+    made = Prioritized(4, 1.0, generator)
+    made.decay = decay
+    made.set_weights(np.arange(len(weights)), np.array(weights))
     return made
 
 
