@@ -19,6 +19,7 @@ from relaax.algorithm_base import (
     Evaluation,
     EvaluatorBase,
     ExperienceSink,
+    NullExperience,
     Transitions,
 )
 from relaax.learning.action_units import ActionUnits
@@ -26,7 +27,6 @@ from relaax.learning.distributions.base import ActionHead
 from relaax.learning.exploration import NoiseSource, NoNoise
 from relaax.learning.filters import ZFilter
 from relaax.learning.model import PolicyModel
-from relaax.learning.placements import NoLearner
 from relaax.learning.policy import Policy, PolicyHolder
 from relaax.learning.previous import PreviousStep
 from relaax.learning.rollouts import Columns
@@ -180,7 +180,7 @@ class Actor(EvaluatorBase, Generic[BatchT]):
             distribution=distribution,
             columns=self._columns,
             rollouts=None,
-            experience=PullingSink(NoLearner(), parts.source, policies),
+            experience=PullingSink(NullExperience(), parts.source, policies),
             random=random,
             units=self._units,
             most_at_once=self._chooser.most_at_once,

@@ -42,6 +42,7 @@ from relaax.algorithm_base.roles import (
     Lineage,
     MetricsSink,
     NewValues,
+    NullExperience,
     Parameters,
     Publication,
     PublishedInfo,
@@ -67,7 +68,8 @@ __all__ = [
     "CheckpointMismatch", "ConfigBase", "EnvironmentInfo", "EvaluatedPolicy", "Evaluation",
     "Evaluations", "EvaluatorBase", "ExperienceSink", "FloatVector", "Gradient", "Input",
     "InvalidState", "Learner", "LearnerBase", "Lineage", "Metrics", "MetricsSink", "NewValues",
-    "NullMetrics", "NullSaver", "ParameterLink", "ParameterServerBase", "Parameters", "Phase",
+    "NullExperience", "NullMetrics", "NullSaver", "ParameterLink", "ParameterServerBase",
+    "Parameters", "Phase",
     "Publication", "PublishedInfo", "RefusesCalls", "RunningParameterServer", "Saver", "Section",
     "Shard", "Slice", "Statistics", "Step", "StepCounter", "Transitions", "Update", "ValueFeed",
     "ValueSink", "ValueSource", "Values", "Version", "Wanted", "require_same_fingerprint"

@@ -202,6 +202,19 @@ class ExperienceSink(Protocol[RolloutsT_contra]):
         """Release what the sink holds."""
 
 
+class NullExperience:
+    """An ``ExperienceSink`` that drops all rollouts: nothing is learnt from them."""
+
+    def warm_up(self) -> None:
+        """Do nothing."""
+
+    def put(self, rollouts: object) -> None:
+        """Drop the rollouts."""
+
+    def close(self) -> None:
+        """Do nothing."""
+
+
 class MetricsSink(Protocol):
     """Where scalars go."""
 

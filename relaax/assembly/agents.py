@@ -11,14 +11,19 @@ from relaax.acting.policies import NamedPolicies, PolicySource
 from relaax.acting.preprocessor import Preprocessor
 from relaax.acting.pulling import PullingSink
 from relaax.acting.recording import Recorder
-from relaax.algorithm_base import ExperienceSink, FloatVector, ParameterLink, ValueSource
+from relaax.algorithm_base import (
+    ExperienceSink,
+    FloatVector,
+    NullExperience,
+    ParameterLink,
+    ValueSource,
+)
 from relaax.assembly.parts import ExperienceParts, PartsBuilder, PolicyParts
 from relaax.assembly.placing import in_worker
 from relaax.learning.exploration.noise import UniformAtFirst
 from relaax.learning.filters import FilteringModel, Filters
 from relaax.learning.model import PolicyModel
 from relaax.learning.networks import NetworkParameters
-from relaax.learning.placements import NoLearner
 from relaax.learning.policy import CurrentPolicy, PolicyUse
 from relaax.learning.previous import PreviousStep
 from relaax.learning.rollouts import RolloutStore
@@ -102,7 +107,7 @@ def make_actor(
         )
         rollouts = RolloutStore(worker.rollout_len, recording.columns)
     else:
-        sink = NoLearner()
+        sink = NullExperience()
     make_noise, metrics = parts.make_noise, parameter_server.metrics()
     return Actor(
         preprocessor=_preprocessor(parts, filters if worker is not None else None),

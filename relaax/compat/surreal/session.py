@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, Literal, TypeAlias, get_args
+from typing import Literal, TypeAlias, get_args
 
 from relaax.algorithm_base import ExperienceSink, Metrics
 from relaax.compat.surreal.parameter_client import ParameterClient
@@ -63,19 +63,6 @@ class PeriodicTracker:
         """Count one more; return whether it is one of those."""
         self._count += 1
         return self._count % self._interval == 0
-
-
-class NoExperience:
-    """An ``ExperienceSink`` for an actor that is judged: its steps go nowhere."""
-
-    def warm_up(self) -> None:
-        """Do nothing."""
-
-    def put(self, rollouts: Any) -> None:
-        """Drop the steps."""
-
-    def close(self) -> None:
-        """Do nothing."""
 
 
 @dataclass(frozen=True)

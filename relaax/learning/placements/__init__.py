@@ -8,7 +8,7 @@
 """
 
 from relaax.learning.placements.driver import Driver, InWorker
-from relaax.learning.placements.gathering import Gathering, NoLearner
+from relaax.learning.placements.gathering import Gathering
 from relaax.learning.placements.thread import OnThread
 
-__all__ = ["Driver", "Gathering", "InWorker", "NoLearner", "OnThread"]
+__all__ = ["Driver", "Gathering", "InWorker", "OnThread"]

@@ -35,16 +35,3 @@ class Gathering:
     def _hand_on(self) -> None:
         gathered, self._gathered = self._gathered, []
         self._sink.put(RolloutBatch.concatenated(gathered))
-
-
-class NoLearner:
-    """An ``ExperienceSink`` where nothing is learnt: the parameters are served as they are."""
-
-    def warm_up(self) -> None:
-        """Do nothing."""
-
-    def put(self, rollouts: RolloutBatch) -> None:
-        """Drop the rollouts."""
-
-    def close(self) -> None:
-        """Do nothing."""

@@ -12,6 +12,7 @@ from relaax.algorithm_base import (
     Evaluation,
     ExperienceSink,
     Metrics,
+    NullExperience,
     ParameterLink,
     Phase,
 )
@@ -23,7 +24,6 @@ from relaax.compat.surreal.session import (
     EVAL_STOCHASTIC,
     TRAINING,
     ActorSession,
-    NoExperience,
     PeriodicTracker,
     PullRule,
 )
@@ -187,7 +187,7 @@ class ActorParts:
         """Return where the actor's steps go."""
         options, kept = self.options, self.kept
         if options.mode != TRAINING:
-            return NoExperience()
+            return NullExperience()
         metrics: Metrics = self.bridge.metrics()
         spec = self.algorithm.replay_spec(self.config)
         return writer_to(
