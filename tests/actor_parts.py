@@ -65,9 +65,9 @@ class Served(PublishedService):
         super().__init__(self.parameters, NullMetrics())
         self.asked = []
 
-    def fetch(self, wanted, known_hash=""):
-        self.asked.append((wanted, known_hash))
-        return super().fetch(wanted, known_hash)
+    def pull(self, known=None, policy="default"):
+        self.asked.append(known)
+        return super().pull(known, policy)
 
     def publish(self, value, iteration):
         self.parameters.publish(np.array([value], np.float32), iteration)

@@ -44,7 +44,6 @@ from relaax.algorithm_base.roles import (
     NewValues,
     NullExperience,
     Parameters,
-    Publication,
     PublishedInfo,
     Statistics,
     StepCounter,
@@ -54,7 +53,6 @@ from relaax.algorithm_base.roles import (
     ValueSink,
     ValueSource,
     Version,
-    Wanted,
 )
 from relaax.errors import CheckpointMismatch, InvalidState
 from relaax.evaluation import EvaluatedPolicy, Evaluation
@@ -69,8 +67,8 @@ __all__ = [
     "Evaluations", "EvaluatorBase", "ExperienceSink", "FloatVector", "Gradient", "Input",
     "InvalidState", "Learner", "LearnerBase", "Lineage", "Metrics", "MetricsSink", "NewValues",
     "NullExperience", "NullMetrics", "NullSaver", "ParameterLink", "ParameterServerBase",
-    "Parameters", "Phase",
-    "Publication", "PublishedInfo", "RefusesCalls", "RunningParameterServer", "Saver", "Section",
+    "Parameters", "Phase", "PublishedInfo", "RefusesCalls", "RunningParameterServer", "Saver",
+    "Section",
     "Shard", "Slice", "Statistics", "Step", "StepCounter", "Transitions", "Update", "ValueFeed",
-    "ValueSink", "ValueSource", "Values", "Version", "Wanted", "require_same_fingerprint"
+    "ValueSink", "ValueSource", "Values", "Version", "require_same_fingerprint"
 ]  # fmt: skip

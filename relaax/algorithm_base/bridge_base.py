@@ -10,11 +10,9 @@ from relaax.algorithm_base.roles import (
     Evaluations,
     FloatVector,
     Gradient,
-    Publication,
     Update,
     Values,
     Version,
-    Wanted,
 )
 from relaax.telemetry.metrics import Metrics
 
@@ -54,13 +52,6 @@ class ParameterLink(ABC):
     @abstractmethod
     def metrics(self) -> Metrics:
         """Return where scalars go."""
-
-    def fetch(self, wanted: Wanted, known_hash: str = "") -> Publication:
-        """Return what was published last, as far as it is wanted.
-
-        The values come only if they are not those of ``known_hash``.
-        """
-        return Publication(None, None, "")
 
     def evaluations(self, after: int = 0) -> Evaluations:
         """Return the scores of evaluations of what was published, behind the first ``after``.

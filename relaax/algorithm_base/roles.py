@@ -6,7 +6,6 @@ to the parameter server is a ``StepCounter``, and its ``Parameters``.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from enum import Enum
 from typing import Protocol, TypeAlias, TypeVar, runtime_checkable
 
 import numpy as np
@@ -27,21 +26,8 @@ class Version:
 
 
 @dataclass(frozen=True)
-class Values:
-    """The global parameters at a version."""
-
-    version: Version
-    global_t: int
-    #: float32 [size]; None means that the caller holds this version already.
-    vector: FloatVector | None
-    #: Seconds since they were published, by the clock of what served them when it answered; None
-    #: where that is not known.
-    age_s: float | None = field(default=None, compare=False)
-
-
-@dataclass(frozen=True)
 class PublishedInfo:
-    """What is known of values that a learner has published; seed 000, "Parameter server"."""
+    """How values were published; seed 000, "Parameter server"."""
 
     #: When, in seconds since 1970, by the parameter server's clock.
     time: float
@@ -49,11 +35,23 @@ class PublishedInfo:
     iteration: int
     #: The learner's own words.
     message: str
-    #: Of the values: the same values have the same one, others have another.
+    #: Of the values: equal values have equal hashes, others have others.
     hash: str
-    #: Seconds since then, by the same clock when it answered; None where that is not known. Unlike
-    #: ``time`` it may be compared on another machine.
+
+
+@dataclass(frozen=True)
+class Values:
+    """The parameters of a policy at a version."""
+
+    version: Version
+    global_t: int
+    #: float32 [size]; None means that the caller holds this version already.
+    vector: FloatVector | None
+    #: Seconds since they were published, by the clock of what served them when it answered; None
+    #: where that is not known. Unlike ``PublishedInfo.time`` it may be compared on any machine.
     age_s: float | None = field(default=None, compare=False)
+    #: How they were published; None where no learner has published any yet.
+    info: PublishedInfo | None = None
 
 
 @dataclass(frozen=True)
@@ -68,27 +66,6 @@ class Lineage:
     resumes: int = 0
     #: Whether its values replace those of any other lineage.
     is_afresh: bool = False
-
-
-class Wanted(Enum):
-    """What a caller asks of what was published; seed 000, "Parameter server"."""
-
-    INFO = "info"
-    PARAMETER = "parameter"
-    BOTH = "both"
-
-
-@dataclass(frozen=True)
-class Publication:
-    """What was published last, as far as it was asked for."""
-
-    #: float32 [size]; None for a caller that has these values already, or did not ask, and where
-    #: nothing was published yet.
-    vector: FloatVector | None
-    #: None where nothing was published yet, or the caller did not ask.
-    info: PublishedInfo | None
-    #: Of the values; empty where nothing was published yet.
-    hash: str
 
 
 @dataclass(frozen=True)

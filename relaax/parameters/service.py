@@ -23,14 +23,11 @@ from relaax.algorithm_base import (
     NewValues,
     Parameters,
     Phase,
-    Publication,
-    PublishedInfo,
     Slice,
     Statistics,
     StepCounter,
     Values,
     Version,
-    Wanted,
 )
 from relaax.errors import NotContinued, ParameterServerAway
 from relaax.net.refusals import address_of, handlers_of
@@ -44,7 +41,7 @@ from relaax.parameters.sender_totals import (
     require_reachable,
 )
 from relaax.parameters.traffic import Traffic
-from relaax.parameters.vectors import PUBLICATIONS, SERVICE, UPDATES, VALUES, WithVector
+from relaax.parameters.vectors import SERVICE, UPDATES, VALUES, WithVector
 from relaax.telemetry.kept_counts import KeptCounts
 from relaax.telemetry.throttled_log import FailureLog, in_words
 
@@ -57,12 +54,6 @@ _PHASES = {
     Phase.TRAINING: bridge_pb2.Status.TRAINING,
     Phase.SERVING: bridge_pb2.Status.SERVING,
     Phase.CLOSING: bridge_pb2.Status.CLOSING,
-}
-
-_WANTED = {
-    bridge_pb2.Query.INFO: Wanted.INFO,
-    bridge_pb2.Query.PARAMETER: Wanted.PARAMETER,
-    bridge_pb2.Query.BOTH: Wanted.BOTH,
 }
 
 #: One that is about to stop waits so long for calls: far longer than any takes but that of a
@@ -119,9 +110,6 @@ class Service(StepCounter, Parameters, Protocol):
 
     See ``ParameterLink``.
     """
-
-    def fetch(self, wanted: Wanted, known_hash: str) -> Publication:
-        """Return what was published last, as far as it is wanted."""
 
     def evaluations(self, after: int) -> Evaluations:
         """Return the scores of evaluations behind the first ``after``."""
@@ -188,12 +176,6 @@ class ParameterServerServicer:
     ) -> WithVector[bridge_pb2.Values]:
         """Return the values, or "not modified"."""
         return self._answer(context, lambda: self._pull(request))
-
-    def fetch(
-        self, request: bridge_pb2.Query, context: grpc.ServicerContext
-    ) -> WithVector[bridge_pb2.Publication]:
-        """Return what was published last, as far as it is asked for."""
-        return self._answer(context, lambda: self._fetch(request))
 
     def get_evaluations(
         self, request: bridge_pb2.EvaluationQuery, context: grpc.ServicerContext
@@ -318,16 +300,6 @@ class ParameterServerServicer:
         known, policy = self._version_of(request), request.policy or DEFAULT
         return self._values_message(self._service.pull(known, policy))
 
-    def _fetch(self, request: bridge_pb2.Query) -> WithVector[bridge_pb2.Publication]:
-        wanted = _WANTED.get(request.what)
-        if wanted is None:
-            raise ValueError("a query asks for INFO, PARAMETER or BOTH")
-        self._traffic.received(f"fetches of {wanted.value}")
-        found = self._service.fetch(wanted, request.hash)
-        self._traffic.sent(found.vector)
-        info = None if found.info is None else published_message(found.info)
-        return WithVector(bridge_pb2.Publication(info=info, hash=found.hash), found.vector)
-
     def _version_of(self, known: bridge_pb2.Known) -> Version | None:
         if known.incarnation != self._incarnation:
             return None
@@ -340,6 +312,7 @@ class ParameterServerServicer:
             version=values.version.number,
             global_t=values.global_t,
             age=values.age_s,
+            published=None if values.info is None else bridge_pb2.Published(**vars(values.info)),
         )
         if self._part is not None:
             fields.begin, fields.size = self._part.begin, self._part.size
@@ -357,20 +330,9 @@ def _update_of(
     return Gradient(gradient, computed_with, request.fields.steps, statistics)
 
 
-def published_message(info: PublishedInfo) -> bridge_pb2.Published:
-    """Return what is known of values that were published as a message."""
-    return bridge_pb2.Published(
-        time=info.time,
-        iteration=info.iteration,
-        message=info.message,
-        hash=info.hash,
-        age=info.age_s,
-    )
-
-
 def method_handlers(servicer: ParameterServerServicer) -> grpc.GenericRpcHandler:
     """Return the handlers of a gRPC server's calls."""
-    return handlers_of(SERVICE, servicer, UPDATES, VALUES, PUBLICATIONS)
+    return handlers_of(SERVICE, servicer, UPDATES, VALUES)
 
 
 def _step_of(service: StepCounter) -> int | None:

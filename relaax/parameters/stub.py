@@ -22,19 +22,17 @@ from relaax.algorithm_base import (
     NewValues,
     ParameterLink,
     Phase,
-    Publication,
     PublishedInfo,
     Statistics,
     Update,
     Values,
     Version,
-    Wanted,
 )
 from relaax.errors import BridgeError, ParameterServerAway, TokenRefused
 from relaax.net.channels import open_channel
 from relaax.net.reachability import LONGEST_PAUSE_S, Reachability, RetryPause
 from relaax.parameters import bridge_pb2, bridge_pb2_grpc
-from relaax.parameters.vectors import PUBLICATIONS, SERVICE_NAME, UPDATES, VALUES, WithVector
+from relaax.parameters.vectors import SERVICE_NAME, UPDATES, VALUES, WithVector
 from relaax.telemetry.metrics import Metrics
 
 _log = logging.getLogger(__name__)
@@ -52,12 +50,6 @@ _PHASES = {
     bridge_pb2.Status.TRAINING: Phase.TRAINING,
     bridge_pb2.Status.SERVING: Phase.SERVING,
     bridge_pb2.Status.CLOSING: Phase.CLOSING,
-}
-
-_WANTED = {
-    Wanted.INFO: bridge_pb2.Query.INFO,
-    Wanted.PARAMETER: bridge_pb2.Query.PARAMETER,
-    Wanted.BOTH: bridge_pb2.Query.BOTH,
 }
 
 
@@ -149,9 +141,6 @@ class Bridge(ParameterLink):
         )
         self._pull = self._channel.unary_unary(
             f"/{SERVICE_NAME}/Pull", bridge_pb2.Known.SerializeToString, VALUES.decode
-        )
-        self._fetch = self._channel.unary_unary(
-            f"/{SERVICE_NAME}/Fetch", bridge_pb2.Query.SerializeToString, PUBLICATIONS.decode
         )
         self._metrics: MetricsSender | None = None
         self._closed = threading.Event()
@@ -247,13 +236,6 @@ class Bridge(ParameterLink):
                 "first one first, in --parameter-server"
             )
         return _values_of(reply)
-
-    def fetch(self, wanted: Wanted, known_hash: str = "") -> Publication:
-        """Return what was published last, as far as it is wanted."""
-        query = bridge_pb2.Query(what=_WANTED[wanted], hash=known_hash)
-        reply = self._with_retries(self._fetch, query)
-        info = _info_of(reply.fields.info) if reply.fields.HasField("info") else None
-        return Publication(reply.vector, info, reply.fields.hash)
 
     def metrics(self) -> Metrics:
         """Return where scalars go: to the parameter server, in batches."""
@@ -442,13 +424,11 @@ def _named(policy: str) -> str:
     return "" if policy == DEFAULT else policy
 
 
-def _info_of(message: bridge_pb2.Published) -> PublishedInfo:
-    age_s = message.age if message.HasField("age") else None
-    return PublishedInfo(message.time, message.iteration, message.message, message.hash, age_s)
-
-
 def _values_of(reply: WithVector[bridge_pb2.Values]) -> Values:
     fields = reply.fields
     version = Version(fields.version, fields.incarnation)
     age_s = fields.age if fields.HasField("age") else None
-    return Values(version, fields.global_t, reply.vector, age_s)
+    info, said = None, fields.published
+    if fields.HasField("published"):
+        info = PublishedInfo(said.time, said.iteration, said.message, said.hash)
+    return Values(version, fields.global_t, reply.vector, age_s, info)

@@ -52,4 +52,3 @@ class VectorCodec(Generic[Fields]):
 
 UPDATES = VectorCodec(bridge_pb2.Update)
 VALUES = VectorCodec(bridge_pb2.Values)
-PUBLICATIONS = VectorCodec(bridge_pb2.Publication)

@@ -20,7 +20,7 @@ from processes import COMMANDS, SMALL_SAC, Process, Training, free_port, wait_fo
 from worker_modes import IN_BOTH_MODES, SHARED
 
 from relaax.address import Address
-from relaax.algorithm_base import NewValues, Wanted
+from relaax.algorithm_base import NewValues
 from relaax.client import Backoff, Client, Failure
 from relaax.client.transport import ClientAccess, TcpTransport
 from relaax.errors import BridgeError, ParameterServerAway
@@ -182,7 +182,6 @@ def _require_nothing_over_grpc(guarded: Guarded) -> None:
                 bridge.get_values,
                 bridge.phase,
                 bridge.increment_global_t,
-                partial(bridge.fetch, Wanted.BOTH),
                 partial(bridge.push, NewValues(np.zeros(3, np.float32), 1)),
             ):
                 with pytest.raises(BridgeError, match=reason):

@@ -12,7 +12,6 @@ import yaml
 from processes import COMMANDS, REPOSITORY, SMALL_SAC, Process, Training, free_port, wait_for
 from surreal_page import whole_algorithm
 
-from relaax.algorithm_base import Wanted
 from relaax.parameters import Bridge
 from relaax.replay.client.stub import ReplayStub
 from relaax.telemetry.kept_counts import KeptCounts
@@ -92,11 +91,11 @@ def test_actors_outlive_a_learner_and_a_parameter_server_that_are_killed(
     parameter_server.kill()
     training.start_parameter_server()
     counted = bridge.add(0)
-    before = bridge.fetch(Wanted.INFO).info
+    before = bridge.pull().info
     training.start_learner()
     wait_for(lambda: bridge.add(0) > counted, "more steps")
     iteration = -1 if before is None else before.iteration
-    wait_for(lambda: bridge.fetch(Wanted.INFO).info.iteration > iteration, "more learning")
+    wait_for(lambda: bridge.pull().info.iteration > iteration, "more learning")
     assert actors.is_running()
     actors.signal(signal.SIGINT)
     assert actors.wait() == 0

@@ -7,7 +7,6 @@ from operators import figure
 from processes import SMALL_SAC, Training, free_port, wait_for
 from small_disks import NEEDS_MOUNTS, SmallDisk
 
-from relaax.algorithm_base import Wanted
 from relaax.checkpoints import CheckpointSaver, DirectoryStore
 from relaax.parameters import Bridge
 
@@ -62,7 +61,7 @@ def test_a_training_goes_on_while_the_disk_is_full_and_saves_when_there_is_room(
         wait_for(lambda place=place: newest(place) >= 0, f"a checkpoint in {place}")
 
     def iteration() -> int:
-        info = bridge.fetch(Wanted.INFO).info
+        info = bridge.pull().info
         return info.iteration if info else 0
 
     disk.fill()

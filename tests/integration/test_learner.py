@@ -8,7 +8,6 @@ import pytest
 from processes import SMALL_SAC, Training, wait_for
 from worker_modes import IN_BOTH_MODES, SHARED
 
-from relaax.algorithm_base import Wanted
 from relaax.parameters import Bridge
 from relaax.replay.client.stub import ReplayStub
 
@@ -43,9 +42,9 @@ def test_what_is_learnt_is_published_and_every_step_is_stored_once(
     training.start_learner()
     training.start_rlx_server()
     environments = training.start_environments(2, env="Pendulum-v1", is_paced=True)
-    wait_for(lambda: bridge.fetch(Wanted.INFO).info, "a publication")
-    first = bridge.fetch(Wanted.BOTH)
-    wait_for(lambda: bridge.fetch(Wanted.INFO).hash != first.hash, "other parameters")
+    wait_for(lambda: bridge.pull().info, "a publication")
+    first = bridge.pull()
+    wait_for(lambda: bridge.pull().info.hash != first.info.hash, "other parameters")
     replay = ReplayStub(training.learner_url)
     wait_for(lambda: replay.stats()["steps stored"] > 500, "five hundred steps")
     environments.kill_family()
@@ -64,13 +63,13 @@ def test_a_learner_that_is_killed_goes_on_from_its_checkpoint(training: Training
     for place in (kept, kept / "replay"):
         wait_for(lambda place=place: list(place.glob("cp-[1-9]*.json")), f"a checkpoint in {place}")
     learner.kill()
-    before = bridge.fetch(Wanted.INFO).info.iteration
+    before = bridge.pull().info.iteration
     again = training.start_learner()
     restored = int(again.says(r"restored step ([\d,]+) from")[1].replace(",", ""))
     steps = int(again.says(r"restored ([\d,]+) steps from")[1].replace(",", ""))
     assert steps > 0
     known = max(before, restored)  # a checkpoint may be newer than what was published
-    wait_for(lambda: bridge.fetch(Wanted.INFO).info.iteration > known, "more steps of learning")
+    wait_for(lambda: bridge.pull().info.iteration > known, "more steps of learning")
     again.signal(signal.SIGTERM)
     assert again.wait() == 0
     counted = r"stopped after ([\d,]+) steps of the learner, ([\d,]+) of them since this start; "
@@ -91,18 +90,18 @@ def test_a_learner_that_has_lost_its_checkpoints_does_not_replace_what_was_learn
     wait_for(lambda: list(kept.glob("cp-[1-9]*.json")), "a checkpoint of the learner")
     learner.kill()
     kept.rename(kept.with_name("lost"))
-    trained = bridge.fetch(Wanted.INFO)
+    trained = bridge.pull()
     for again in (False, True):
         refused = training.start_command("relaax-learner")
         assert refused.wait() == 2
         assert "does not continue step" in refused.output()
-        assert bridge.fetch(Wanted.INFO).hash == trained.hash
+        assert bridge.pull().info.hash == trained.info.hash
         if not again:  # the same of values that come from a checkpoint
             parameter_server.signal(signal.SIGTERM)
             assert parameter_server.wait() == 0
             training.start_parameter_server()
     training.start_learner("--start-afresh")
-    wait_for(lambda: bridge.fetch(Wanted.INFO).hash != trained.hash, "other values")
+    wait_for(lambda: bridge.pull().info.hash != trained.info.hash, "other values")
 
 
 @SHARED
@@ -176,7 +175,7 @@ def test_learning_goes_on_while_the_parameter_server_is_away(training: Training,
     wait_for(lambda: replay.stats()["all/drawn"] > drawn + 100 * 16, "a hundred updates more")
     stored = replay.stats()["actions stored"]
     training.start_parameter_server()
-    before = bridge.fetch(Wanted.INFO).info.iteration
-    wait_for(lambda: bridge.fetch(Wanted.INFO).info.iteration > before, "a newer publication")
+    before = bridge.pull().info.iteration
+    wait_for(lambda: bridge.pull().info.iteration > before, "a newer publication")
     wait_for(lambda: bridge.add(0) > stored, "more steps than there were")
     replay.close()

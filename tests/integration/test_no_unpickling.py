@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 from processes import SMALL_SAC, Training, free_port, wait_for
 
-from relaax.algorithm_base import Wanted
 from relaax.parameters import Bridge
 
 pytestmark = pytest.mark.integration
@@ -65,7 +64,7 @@ def test_no_process_of_a_training_unpickles_anything(
     ]
 
     def learnt() -> int:
-        info = bridge.fetch(Wanted.INFO).info
+        info = bridge.pull().info
         return info.iteration if info else 0
 
     wait_for(lambda: learnt() > 20, "learning")

@@ -39,8 +39,7 @@ def test_a_parameter_server_refuses_poison_and_nonsense_and_goes_on(
             bridge.apply_gradients(gradient)
     server.says(r"a call from 127\.0\.0\.1:\d+ failed")
     assert bridge.get_values().vector.tobytes() == before.vector.tobytes()
-    names = "Fetch GetEvaluations GetPlaces GetStatus Pull Push"
-    names = f"{names} StoreScalarMetric"
+    names = "GetEvaluations GetPlaces GetStatus Pull Push StoreScalarMetric"
     methods = [f"/relaax.ParameterServer/{name}" for name in names.split()]
     call_with_nonsense(training.parameter_server_url, methods, "parameter_server")
     after = bridge.synchronize(np.full_like(before.vector, 1e-6), 1)

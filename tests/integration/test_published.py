@@ -8,7 +8,6 @@ from checkpoints import saver
 from processes import SMALL_SAC, Training, wait_for
 from worker_modes import SHARED
 
-from relaax.algorithm_base import Wanted
 from relaax.parameters import Bridge
 
 pytestmark = [pytest.mark.integration, SHARED]
@@ -31,12 +30,9 @@ def test_a_restart_serves_the_last_version_without_the_learner(training: Trainin
     kept = saver(training.checkpoints).restore_latest()
     assert kept is not None
     training.start_parameter_server()
-    found = bridge.fetch(Wanted.BOTH)
+    found = bridge.pull()
     np.testing.assert_array_equal(found.vector, kept.tensors["parameters"])
     assert found.info.iteration == int(kept.tensors["published/iteration"][0])
     assert bridge.add(0) >= kept.global_t > 0
     learner.signal(signal.SIGCONT)
-    wait_for(
-        lambda: bridge.fetch(Wanted.INFO).info.iteration > found.info.iteration,
-        "a newer publication",
-    )
+    wait_for(lambda: bridge.pull().info.iteration > found.info.iteration, "a newer publication")

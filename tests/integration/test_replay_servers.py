@@ -15,7 +15,6 @@ from processes import REPOSITORY, SMALL_SAC, Process, Training, free_port, wait_
 from safetensors.numpy import load_file
 from worker_modes import SEVERAL
 
-from relaax.algorithm_base import Wanted
 from relaax.errors import BridgeError
 from relaax.parameters import Bridge
 from relaax.replay.client.stub import ReplayStub
@@ -67,7 +66,7 @@ class Sharded:
         wait_for(lambda: self.iteration() > target, "more steps of the learner")
 
     def iteration(self) -> int:
-        info = self.bridge.fetch(Wanted.INFO).info
+        info = self.bridge.pull().info
         return info.iteration if info else 0
 
     def save_of(self, number: int) -> Path:

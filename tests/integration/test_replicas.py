@@ -4,7 +4,6 @@ import pytest
 from processes import REPOSITORY, Training, free_port, wait_for
 from worker_modes import SHARED
 
-from relaax.algorithm_base import Wanted
 from relaax.parameters import Bridge
 
 pytestmark = [pytest.mark.integration, SHARED]
@@ -40,13 +39,13 @@ def test_a_training_through_a_replica_ends_as_any_other(training: Training):
 def test_values_are_served_while_the_primary_is_away_and_followed_again(training: Training):
     server, _ = start(training, SMALL_DQN, **{"checkpoint-interval": 1.0})
     bridge = Bridge(training.parameter_server_url)
-    wait_for(lambda: bridge.fetch(Wanted.INFO).info, "a publication")
+    wait_for(lambda: bridge.pull().info, "a publication")
     wait_for(lambda: list(training.checkpoints.glob("cp-*.json")), "a checkpoint")
     server.kill()
     assert bridge.pull().vector is not None
-    before = bridge.fetch(Wanted.INFO).info.iteration
+    before = bridge.pull().info.iteration
     training.start_parameter_server()
-    wait_for(lambda: bridge.fetch(Wanted.INFO).info.iteration > before, "a newer publication")
+    wait_for(lambda: bridge.pull().info.iteration > before, "a newer publication")
     bridge.close()
 
 

@@ -10,9 +10,9 @@ PUBLIC = {
         ConfigBase DEFAULT EnvironmentInfo EvaluatedPolicy Evaluation Evaluations EvaluatorBase
         ExperienceSink FloatVector Gradient Input InvalidState Learner LearnerBase Lineage Metrics
         MetricsSink NewValues NullMetrics NullSaver ParameterLink ParameterServerBase Parameters
-        Phase Publication PublishedInfo RefusesCalls RunningParameterServer Saver Section Shard
+        Phase PublishedInfo RefusesCalls RunningParameterServer Saver Section Shard
         Slice Statistics Step StepCounter Transitions Update ValueFeed ValueSink ValueSource Values
-        Version Wanted require_same_fingerprint
+        Version require_same_fingerprint
     """,
     "relaax.assembly": """
         Assembly ExperienceParts MethodBuilder OffPolicyBuilder OnPolicyBuilder ParameterParts

@@ -197,8 +197,6 @@ class Actor(ABC):
         """
         if self.actor_mode == TRAINING:
             add = self._metrics.add
-            if info.age_s is not None:  # by the parameter server's own clock
-                add("actor/publish delay", info.age_s)
             add("actor/actions per update", self._actions_since_update)
             add("actor/episodes per update", self._episodes_since_update)
         self._actions_since_update = self._episodes_since_update = 0
@@ -206,14 +204,16 @@ class Actor(ABC):
 
     def fetch_parameter(self) -> None:
         """Use the parameters that were published last; the same as before while there are none."""
-        publication = self.session.parameters.fetch_parameter_with_info()
-        if publication.vector is not None and publication.info is not None:
-            self.iteration, self._has_fetched = publication.info.iteration, True
-            self.load(self.on_parameter_fetched(self.split(publication.vector), publication.info))
+        values = self.session.parameters.fetch_parameter_with_info()
+        if values is not None and values.vector is not None and values.info is not None:
+            self.iteration, self._has_fetched = values.info.iteration, True
+            if self.actor_mode == TRAINING and values.age_s is not None:
+                self._metrics.add("actor/publish delay", values.age_s)
+            self.load(self.on_parameter_fetched(self.split(values.vector), values.info))
         self._metrics.store_if_due()
 
     def fetch_parameter_info(self) -> PublishedInfo | None:
-        """Return what is known of the parameters that were published last, if anything."""
+        """Return how the newest parameters were published; None where there are none."""
         return self.session.parameters.fetch_info()
 
     def set_actor_mode(self, actor_mode: str) -> None:

@@ -3,9 +3,8 @@
 import logging
 import queue
 import threading
-from typing import Protocol
 
-from relaax.algorithm_base import Publication, PublishedInfo, Wanted
+from relaax.algorithm_base import PublishedInfo, Values, ValueSource, Version
 from relaax.errors import BridgeError
 
 _log = logging.getLogger(__name__)
@@ -13,76 +12,68 @@ _log = logging.getLogger(__name__)
 #: How long a fetch waits for its answer; Surreal's own.
 TIMEOUT_S = 2.0
 
-NOTHING = Publication(None, None, "")
-
-
-class Fetches(Protocol):
-    """What answers requests for published parameters, such as a bridge."""
-
-    def fetch(self, wanted: Wanted, known_hash: str = "") -> Publication:
-        """See ``ParameterLink``."""
-
 
 class ParameterClient:
-    """Asks a parameter server for what was published last, unless that is known by its hash.
+    """Asks ``source`` for the newest parameters, and never waits long.
 
-    An answer that is not there within ``timeout_s`` counts as nothing: the actor goes on with the
-    parameters that it has. While such an answer is outstanding, no fetch waits again. Calls run on
-    a thread of the client's own, which ends with it.
+    An answer that is not there within ``timeout_s`` counts as none: the actor goes on with the
+    parameters that it has, which are those of version ``known`` at the start. While such an answer
+    is outstanding, no fetch waits again. Calls run on a thread of the client's own, which ends with
+    it.
     """
 
-    def __init__(self, bridge: Fetches, timeout_s: float = TIMEOUT_S) -> None:
-        self._bridge = bridge
+    def __init__(
+        self, source: ValueSource, timeout_s: float = TIMEOUT_S, known: Version | None = None
+    ) -> None:
+        self._source = source
         #: May be changed at any time.
         self.timeout_s = timeout_s
-        self._calls: queue.SimpleQueue[tuple[Wanted, str] | None] = queue.SimpleQueue()
-        self._answers: queue.SimpleQueue[Publication | BridgeError] = queue.SimpleQueue()
-        self._outstanding: Wanted | None = None
-        #: Of the parameters that were fetched last; empty before.
-        self.hash = ""
+        #: Of the parameters that were fetched last.
+        self._known = known
+        #: True is a call; False ends the thread.
+        self._calls: queue.SimpleQueue[bool] = queue.SimpleQueue()
+        self._answers: queue.SimpleQueue[Values | BridgeError] = queue.SimpleQueue()
+        self._is_outstanding = False
         #: Whether the parameter server has answered the last fetch.
         self.alive = True
         self._thread = threading.Thread(target=self._run, name="parameter client", daemon=True)
         self._thread.start()
 
-    def fetch_parameter_with_info(self) -> Publication:
-        """Return the parameters if they are others than before, and what is known of them.
+    def fetch_parameter_with_info(self) -> Values | None:
+        """Return the newest parameters, with their vector if they are others than before.
 
-        Nothing of both where nothing was published yet, or the parameter server is away.
+        None where the parameter server is away.
         """
-        publication = self._ask(Wanted.BOTH)
-        self.hash = publication.hash or self.hash
-        return publication
+        values = self._ask()
+        self._known = self._known if values is None else values.version
+        return values
 
     def fetch_info(self) -> PublishedInfo | None:
-        """Return what is known of the parameters that were published last, if anything."""
-        return self._ask(Wanted.INFO).info
+        """Return how the newest parameters were published; None where there are none."""
+        values = self._ask()
+        return None if values is None else values.info
 
     def close(self) -> None:
         """End the thread, when its call has been answered."""
-        self._calls.put(None)
+        self._calls.put(False)
 
-    def _ask(self, wanted: Wanted) -> Publication:
-        """Return an answer to ``wanted``; nothing if there is none in time.
-
-        What answers a call before, of another kind, is dropped.
-        """
-        wait_s = self.timeout_s if self._outstanding is None else 0.0
-        if self._outstanding is None:
-            self._outstanding = wanted
-            self._calls.put((wanted, self.hash))
-        asked = self._outstanding
+    def _ask(self) -> Values | None:
+        """Return an answer; None if there is none in time."""
+        wait_s = 0.0 if self._is_outstanding else self.timeout_s
+        if not self._is_outstanding:
+            self._is_outstanding = True
+            self._calls.put(True)
         try:
             answer = self._answers.get(timeout=wait_s)
         except queue.Empty:
             self._note(is_alive=False, reason="the parameter server does not answer")
-            return NOTHING
-        self._outstanding = None
+            return None
+        self._is_outstanding = False
         if isinstance(answer, BridgeError):
             self._note(is_alive=False, reason=str(answer))
-            return NOTHING
+            return None
         self._note(is_alive=True, reason="")
-        return answer if asked is wanted else NOTHING
+        return answer
 
     def _note(self, *, is_alive: bool, reason: str) -> None:
         """Log only what has changed."""
@@ -93,9 +84,9 @@ class ParameterClient:
         self.alive = is_alive
 
     def _run(self) -> None:
-        while (call := self._calls.get()) is not None:
+        while self._calls.get():
             try:
-                self._answers.put(self._bridge.fetch(*call))
+                self._answers.put(self._source.pull(self._known))
             except BridgeError as error:
                 self._answers.put(error)
             except ValueError as error:  # the bridge has been closed

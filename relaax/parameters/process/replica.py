@@ -14,12 +14,10 @@ from relaax.algorithm_base import (
     Metrics,
     ParameterLink,
     Phase,
-    Publication,
     RunningParameterServer,
     Update,
     Values,
     Version,
-    Wanted,
 )
 from relaax.errors import Abandoned, BridgeError
 from relaax.parameters.training_watch import first_answer
@@ -56,18 +54,15 @@ class ReplicaService(ParameterLink):
         self._primary = primary
         self._lock = threading.Lock()
         self._versions = _OwnVersions()
-        self._publication = Publication(None, None, "")
         #: When the values were pulled last, by a clock that never runs backwards.
         self._pulled_at = time.monotonic()
         #: The primary's newest, with its version there, and the number that it has here.
         self._values = primary.pull()
         self._number = self._versions.own(self._values.version)
-        self._fetch()
 
     def refresh(self) -> None:
         """Take what is new at the primary; BridgeError while it is away."""
         self._take(self._primary.pull(self._values.version))
-        self._fetch()
 
     def add(self, steps: int) -> int:
         """Count at the primary."""
@@ -95,20 +90,10 @@ class ReplicaService(ParameterLink):
             return self._own(self._primary.pull(at_primary, policy))
         with self._lock:
             values, number = self._values, self._number
-            age_s = self._age_s(values.age_s)
+            since_s = time.monotonic() - self._pulled_at
         vector = None if known is not None and known.number == number else values.vector
+        age_s = None if values.age_s is None else values.age_s + since_s
         return replace(values, version=Version(number), vector=vector, age_s=age_s)
-
-    def fetch(self, wanted: Wanted, known_hash: str = "") -> Publication:
-        """Return what was published last, as far as it is wanted."""
-        found = self._publication
-        is_known = wanted is Wanted.INFO or known_hash == found.hash
-        info = None if wanted is Wanted.PARAMETER else found.info
-        return Publication(
-            vector=None if is_known else found.vector,
-            info=None if info is None else replace(info, age_s=self._age_s(info.age_s)),
-            hash=found.hash,
-        )
 
     def metrics(self) -> Metrics:
         """Return where scalars go: to the primary, scores at its own versions."""
@@ -148,15 +133,6 @@ class ReplicaService(ParameterLink):
     def _own(self, values: Values) -> Values:
         """Return the primary's values with the version that they have here."""
         return replace(values, version=Version(self._versions.own(values.version)))
-
-    def _fetch(self) -> None:
-        found = self._primary.fetch(Wanted.BOTH, self._publication.hash)
-        vector = self._publication.vector if found.vector is None else found.vector
-        self._publication = Publication(vector, found.info, found.hash)
-
-    def _age_s(self, pulled: float | None) -> float | None:
-        """Return the age now of values with the age ``pulled`` at the last pull, if it is known."""
-        return None if pulled is None else pulled + time.monotonic() - self._pulled_at
 
 
 class _OwnVersions:

@@ -16,11 +16,9 @@ from relaax.algorithm_base import (
     FloatVector,
     Lineage,
     ParameterLink,
-    Publication,
     PublishedInfo,
     Values,
     Version,
-    Wanted,
 )
 from relaax.errors import NotContinued
 from relaax.parameters.parameter_store import Snapshot, frozen_copy
@@ -54,7 +52,8 @@ class PublishedSource:
 
     def __init__(self, link: ParameterLink) -> None:
         self._link = link
-        self._hash = ""
+        #: The link's version of the values that were returned last.
+        self._version: Version | None = None
 
     def pull(self, known: Version | None = None, policy: str = DEFAULT) -> Values:
         """Return the newest values; without their vector if they were returned last.
@@ -63,12 +62,10 @@ class PublishedSource:
         """
         if policy != DEFAULT:
             return self._link.pull(known, policy)
-        found = self._link.fetch(Wanted.BOTH, "" if known is None else self._hash)
-        if found.info is None:
-            values = self._link.pull()
-            return Values(Version(0), 0, values.vector)
-        self._hash = found.hash
-        return Values(Version(found.info.iteration), 0, found.vector, found.info.age_s)
+        found = self._link.pull(None if known is None else self._version)
+        self._version = found.version
+        iteration = 0 if found.info is None else found.info.iteration
+        return replace(found, version=Version(iteration), global_t=0)
 
 
 class PublishedParameters:
@@ -179,28 +176,15 @@ class PublishedParameters:
             self.others.replace(name, vector, iteration)
             self._publications += 1
 
-    def age_s(self) -> float | None:
-        """Return how many seconds ago something was published; None before, and after a restart."""
-        at = self._published_at
-        return None if at is None else self._stopwatch() - at
-
-    def read(self) -> tuple[FloatVector, int, int]:
-        """Return parameters (float32 [size], read-only), version and global step, which agree."""
+    def pull(self, policy: str = DEFAULT) -> Values:
+        """Return the values of a policy, their vector read-only, and the global step with them."""
+        if policy != DEFAULT:
+            vector, version = self.others.read(policy)
+            return Values(Version(version), self._global_t, vector)
         with self._lock:
-            return self._vector, self._version, self._global_t
-
-    def fetch(self, wanted: Wanted, known_hash: str) -> Publication:
-        """Return what was published last, as far as it is wanted; see ``ParameterLink``."""
-        with self._lock:
-            info, vector = self._info, self._vector
-        if info is None:
-            return Publication(None, None, "")
-        is_known = wanted is Wanted.INFO or known_hash == info.hash
-        return Publication(
-            vector=None if is_known else vector,
-            info=None if wanted is Wanted.PARAMETER else replace(info, age_s=self.age_s()),
-            hash=info.hash,
-        )
+            at = self._published_at
+            age_s = None if at is None else self._stopwatch() - at
+            return Values(Version(self._version), self._global_t, self._vector, age_s, self._info)
 
     def iteration_of(self, version: int) -> int | None:
         """Return the learner's count of its steps when it published a version, if that is known.

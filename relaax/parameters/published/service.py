@@ -13,12 +13,10 @@ from relaax.algorithm_base import (
     NewValues,
     ParameterLink,
     ParameterServerBase,
-    Publication,
     Saver,
     Update,
     Values,
     Version,
-    Wanted,
 )
 from relaax.algorithm_base.checkpoint import Fingerprint
 from relaax.parameters.parameter_server import ParameterServer
@@ -127,15 +125,9 @@ class PublishedService(ParameterLink):
         Until the first ones are pushed under another name than the default one, they are those that
         the training has begun with, as version 0.
         """
-        age_s = None
-        if policy == DEFAULT:
-            vector, version, global_t = self._parameters.read()
-            age_s = self._parameters.age_s()
-        else:
-            vector, version = self._parameters.others.read(policy)
-            global_t = self._parameters.global_t
-        is_current = known is not None and known.number == version
-        return Values(Version(version), global_t, None if is_current else vector, age_s)
+        values = self._parameters.pull(policy)
+        is_current = known is not None and known.number == values.version.number
+        return replace(values, vector=None) if is_current else values
 
     def push(self, update: Update, policy: str = DEFAULT) -> Values:
         """Replace the parameters of a policy; ValueError for a gradient."""
@@ -150,10 +142,6 @@ class PublishedService(ParameterLink):
         else:
             self._parameters.publish_other(policy, update.vector, update.iteration)
         return replace(self.pull(None, policy), vector=None)
-
-    def fetch(self, wanted: Wanted, known_hash: str = "") -> Publication:
-        """Return what was published last, as far as it is wanted."""
-        return self._parameters.fetch(wanted, known_hash)
 
     def evaluations(self, after: int = 0) -> Evaluations:
         """Return the scores of evaluations behind the first ``after``."""

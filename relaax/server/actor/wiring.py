@@ -96,10 +96,9 @@ class ParameterFetches:
 
     def _fetch(self) -> None:
         """Let the agent have what is newest; it keeps what it has where no answer comes in time."""
-        publication = self._client.fetch_parameter_with_info()
-        if publication.vector is not None:
-            self._bridge.use()
-        self._bridge.note_global_t()
+        values = self._client.fetch_parameter_with_info()
+        if values is not None:
+            self._bridge.use(values)
 
 
 @dataclass
@@ -145,7 +144,10 @@ class ActorParts:
 
         def make_agents() -> Agents:
             pulled = PulledBridge(self.bridge)
-            client = self.resources.enter_context(closing(ParameterClient(pulled.remote)))
+            known = pulled.pull().version
+            client = self.resources.enter_context(
+                closing(ParameterClient(self.bridge, known=known))
+            )
             agents = agents_of(settings, pulled, self.seed, self._experience, False)
             fetches.begin(pulled, client)
             return agents

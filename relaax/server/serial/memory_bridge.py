@@ -8,11 +8,9 @@ from relaax.algorithm_base import (
     Metrics,
     ParameterLink,
     Phase,
-    Publication,
     Update,
     Values,
     Version,
-    Wanted,
 )
 
 
@@ -39,10 +37,6 @@ class MemoryBridge(ParameterLink):
         """See ParameterLink."""
         copied = replace(update, vector=update.vector.copy())
         return _copied(self._service.push(copied, policy))
-
-    def fetch(self, wanted: Wanted, known_hash: str = "") -> Publication:
-        """See ParameterLink."""
-        return self._service.fetch(wanted, known_hash)
 
     def evaluations(self, after: int = 0) -> Evaluations:
         """See ParameterLink."""

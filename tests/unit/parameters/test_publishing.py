@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from processes import free_port
 
-from relaax.algorithm_base import Evaluations, Lineage, NewValues, NullMetrics, Publication, Wanted
+from relaax.algorithm_base import Evaluations, Lineage, NewValues, NullMetrics
 from relaax.errors import BridgeError, ParameterServerAway
 from relaax.parameters import Bridge, BridgeControl, stub
 from relaax.parameters.optimizers import SGD
@@ -39,30 +39,20 @@ def _bridge(serving):
     return serving(PublishedService(PublishedParameters(INITIAL), NullMetrics()))
 
 
-@pytest.mark.parametrize("wanted", Wanted)
-def test_nothing_can_be_fetched_before_it_is_published(bridge, wanted):
-    assert bridge.fetch(wanted) == Publication(None, None, "")
-    np.testing.assert_array_equal(bridge.get_values().vector, INITIAL)
+def test_before_anything_is_published_nothing_is_known_of_it(bridge):
+    values = bridge.pull()
+    np.testing.assert_array_equal(values.vector, INITIAL)
+    assert values.info is None
 
 
-def test_what_is_published_is_fetched_with_what_is_known_of_it(bridge):
+def test_values_come_with_how_they_were_published(bridge):
     bridge.push(NewValues(VECTOR, 7, "a message"))
-    info = bridge.fetch(Wanted.INFO).info
-    found = bridge.fetch(Wanted.BOTH)
+    found = bridge.pull()
     np.testing.assert_array_equal(found.vector, VECTOR)
-    assert found.info == info
-    assert (info.iteration, info.message) == (7, "a message")
-    assert info.time > 1.7e9
-
-
-def test_the_three_forms_for_a_caller_that_has_the_values(bridge):
-    bridge.push(NewValues(VECTOR, 1))
-    known = bridge.fetch(Wanted.INFO).hash
-    assert bridge.fetch(Wanted.INFO).vector is None
-    assert bridge.fetch(Wanted.PARAMETER, known) == Publication(None, None, known)
-    both = bridge.fetch(Wanted.BOTH, known)
-    assert both.vector is None
-    assert both.info.hash == known
+    assert (found.info.iteration, found.info.message) == (7, "a message")
+    assert found.info.time > 1.7e9
+    again = bridge.pull(found.version)
+    assert (again.vector, again.info) == (None, found.info)
 
 
 def test_actors_get_a_new_version_when_other_values_are_published(bridge):
@@ -97,13 +87,13 @@ def test_values_that_gradients_move_cannot_be_published(serving):
     bridge = serving(ParameterService(store, NullMetrics()))
     with pytest.raises(BridgeError, match="moved by gradients, and not published"):
         bridge.push(NewValues(VECTOR, 1))
-    assert bridge.fetch(Wanted.BOTH) == Publication(None, None, "")
+    assert bridge.pull().info is None
 
 
 def test_the_age_of_what_was_published_comes_with_it(bridge):
     assert bridge.get_values().age_s is None
     bridge.push(NewValues(VECTOR, 1))
-    first, second = bridge.get_values().age_s, bridge.fetch(Wanted.INFO).info.age_s
+    first, second = bridge.pull().age_s, bridge.pull().age_s
     assert 0 <= first <= second
 
 

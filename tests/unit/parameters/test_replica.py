@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from processes import free_port, wait_for
 
-from relaax.algorithm_base import Gradient, Metrics, NewValues, NullMetrics, Values, Version, Wanted
+from relaax.algorithm_base import Gradient, Metrics, NewValues, NullMetrics, Values, Version
 from relaax.errors import ParameterServerAway
 from relaax.parameters import Bridge, BridgeControl
 from relaax.parameters.optimizers import SGD
@@ -76,14 +76,13 @@ def _pair_of():
 def test_what_is_published_at_the_primary_is_fetched_from_the_replica(pair_of):
     pair = pair_of(published())
     pair.primary.push(NewValues(VECTOR, 7, "a message"))
-    info = pair.primary.fetch(Wanted.INFO).info
+    info = pair.primary.pull().info
     pair.service.refresh()
-    found = pair.replica.fetch(Wanted.BOTH)
+    found = pair.replica.pull()
     np.testing.assert_array_equal(found.vector, VECTOR)
     assert found.info == info
-    assert pair.replica.fetch(Wanted.PARAMETER, info.hash).vector is None
-    assert pair.replica.fetch(Wanted.INFO).info == info
-    np.testing.assert_array_equal(pair.replica.pull().vector, VECTOR)
+    again = pair.replica.pull(found.version)
+    assert (again.vector, again.info) == (None, info)
 
 
 def test_values_grow_older_at_the_replica_too(pair_of):
@@ -91,17 +90,14 @@ def test_values_grow_older_at_the_replica_too(pair_of):
     assert pair.replica.pull().age_s is None
     pair.primary.push(NewValues(VECTOR, 7))
     pair.service.refresh()
-    ages = [pair.replica.pull().age_s, pair.replica.fetch(Wanted.INFO).info.age_s]
-    ages += [pair.replica.pull().age_s, pair.replica.fetch(Wanted.BOTH).info.age_s]
-    assert all(age > 0 for age in ages)
-    assert ages[2] > ages[0]
-    assert ages[3] > ages[1]
+    first, second = pair.replica.pull().age_s, pair.replica.pull().age_s
+    assert 0 < first < second
 
 
 def test_what_is_published_at_the_replica_is_published_at_the_primary(pair_of):
     pair = pair_of(published())
     pair.replica.push(NewValues(VECTOR, 7))
-    assert pair.primary.fetch(Wanted.INFO).info.iteration == 7
+    assert pair.primary.pull().info.iteration == 7
 
 
 def test_other_policies_than_the_default_one_are_at_the_primary(pair_of):
@@ -138,7 +134,7 @@ def test_while_the_primary_is_away_its_values_are_served_and_all_else_waits(pair
     pair.service.refresh()
     pair.serving.close()
     np.testing.assert_array_equal(pair.replica.pull().vector, VECTOR)
-    assert pair.replica.fetch(Wanted.INFO).info.iteration == 7
+    assert pair.replica.pull().info.iteration == 7
     with pytest.raises(ParameterServerAway):
         pair.replica.add(1)
 

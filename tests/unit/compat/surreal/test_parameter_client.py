@@ -7,8 +7,7 @@ import pytest
 from actor_parts import Served
 from processes import wait_for
 
-from relaax.algorithm_base import Wanted
-from relaax.compat.surreal.parameter_client import NOTHING, ParameterClient
+from relaax.compat.surreal.parameter_client import ParameterClient
 from relaax.errors import BridgeError, ParameterServerAway
 
 
@@ -19,21 +18,21 @@ class Silent(Served):
         super().__init__()
         self.may_answer = threading.Event()
 
-    def fetch(self, wanted, known_hash=""):
+    def pull(self, known=None, policy="default"):
         assert self.may_answer.wait(10)
-        return super().fetch(wanted, known_hash)
+        return super().pull(known, policy)
 
 
 class Failing(Served):
     error: Exception | None = None
 
-    def fetch(self, wanted, known_hash=""):
+    def pull(self, known=None, policy="default"):
         if self.error is not None:
             raise self.error
-        return super().fetch(wanted, known_hash)
+        return super().pull(known, policy)
 
 
-def test_what_is_known_is_asked_for_by_its_hash():
+def test_parameters_that_are_known_are_not_sent_again():
     served = Served()
     served.publish(5.0, 1)
     with closing(ParameterClient(served)) as client:
@@ -41,13 +40,13 @@ def test_what_is_known_is_asked_for_by_its_hash():
         again = client.fetch_parameter_with_info()
     assert first.vector.tolist() == [5.0]
     assert (again.vector, again.info.iteration) == (None, 1)
-    assert served.asked == [(Wanted.BOTH, ""), (Wanted.BOTH, first.hash)]
+    assert served.asked == [None, first.version]
 
 
 def test_a_parameter_server_that_does_not_answer_counts_as_nothing(caplog):
     served = Silent()
     with closing(ParameterClient(served, timeout_s=0.01)) as client:
-        assert client.fetch_parameter_with_info() == NOTHING
+        assert client.fetch_parameter_with_info() is None
         assert client.alive is False
         assert "acting with the parameters before" in caplog.text
         served.may_answer.set()
@@ -58,7 +57,7 @@ def test_while_an_answer_is_outstanding_no_fetch_waits_and_none_is_sent():
     with closing(ParameterClient(served, timeout_s=0.01)) as client:
         client.fetch_parameter_with_info()
         client.timeout_s = 3600.0  # a fetch that waited would not end
-        assert [client.fetch_parameter_with_info() for _ in range(3)] == [NOTHING] * 3
+        assert [client.fetch_parameter_with_info() for _ in range(3)] == [None] * 3
         assert served.asked == []
         served.may_answer.set()
 
@@ -69,20 +68,18 @@ def test_an_answer_that_comes_late_is_used_by_a_later_fetch():
     with closing(ParameterClient(served, timeout_s=0.01)) as client:
         client.fetch_parameter_with_info()
         served.may_answer.set()
-        found = wait_for(lambda: client.fetch_parameter_with_info().vector, "the late answer", 10)
-        assert found.tolist() == [5.0]
+        found = wait_for(client.fetch_parameter_with_info, "the late answer", 10)
+        assert found.vector.tolist() == [5.0]
         assert client.alive
-        assert served.asked == [(Wanted.BOTH, "")]
+        assert served.asked == [None]
 
 
-def test_a_late_answer_of_another_kind_is_not_taken_for_the_parameters():
-    served = Silent()
+def test_parameters_that_came_with_the_information_alone_are_fetched_all_the_same():
+    served = Served()
     served.publish(5.0, 1)
-    with closing(ParameterClient(served, timeout_s=0.01)) as client:
-        assert client.fetch_info() is None
-        served.may_answer.set()
-        found = wait_for(lambda: client.fetch_parameter_with_info().vector, "the parameters", 10)
-        assert found.tolist() == [5.0]
+    with closing(ParameterClient(served)) as client:
+        assert client.fetch_info().iteration == 1
+        assert client.fetch_parameter_with_info().vector.tolist() == [5.0]
 
 
 @pytest.mark.parametrize("error", [ParameterServerAway("away"), BridgeError("no"), ValueError("x")])
@@ -91,8 +88,8 @@ def test_a_fetch_that_fails_counts_as_nothing_and_the_next_one_is_sent(error, ca
     served.publish(5.0, 1)
     with closing(ParameterClient(served)) as client:
         served.error = error
-        assert client.fetch_parameter_with_info() == NOTHING
-        assert client.fetch_parameter_with_info() == NOTHING
+        assert client.fetch_parameter_with_info() is None
+        assert client.fetch_parameter_with_info() is None
         assert caplog.text.count("acting with the parameters before") == 1
         served.error = None
         assert client.fetch_parameter_with_info().vector is not None

@@ -29,7 +29,7 @@ def _parameters(request):
 
 
 def values(parameters):
-    return parameters.read()[0].tolist()
+    return parameters.pull().vector.tolist()
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from checkpoints import saver, steps
 
-from relaax.algorithm_base import NewValues, NullMetrics, Wanted
+from relaax.algorithm_base import NewValues, NullMetrics
 from relaax.parameters.published import serve_published
 
 INITIAL = np.array([1.0, 2.0], np.float32)
@@ -31,10 +31,10 @@ def test_what_was_published_between_checkpoints_is_there_after_a_restart(serve):
     server.save_checkpoint()
     server.bridge().increment_global_t(5)
     server.bridge().push(NewValues(OTHER, 2, "the second"))
-    before = server.bridge().fetch(Wanted.INFO).info
+    before = server.bridge().pull().info
     server.save_published()
     again = serve()
-    found = again.bridge().fetch(Wanted.BOTH)
+    found = again.bridge().pull()
     np.testing.assert_array_equal(found.vector, OTHER)
     assert found.info == before
     assert again.global_t() == 15

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 from actor_parts import KeptSteps, Numbered
 from gymnasium import spaces
-from learner_parts import parameter_service
 from learning_parts import SMALL, SMALL_COLUMNS, small_values, unpack
 from served_worker import Stub, settings
 from stored_metrics import StoredMetrics
@@ -18,15 +17,7 @@ from relaax.acting.evaluator import EvaluationParts
 from relaax.acting.executed_actions import ExecutedActions
 from relaax.acting.preprocessor import Preprocessor
 from relaax.acting.pulling import PullingSink
-from relaax.algorithm_base import (
-    Evaluation,
-    Gradient,
-    NewValues,
-    NullMetrics,
-    Phase,
-    Version,
-    Wanted,
-)
+from relaax.algorithm_base import Evaluation, Gradient, NewValues, NullMetrics, Phase, Version
 from relaax.client import Client
 from relaax.client.gymnasium_runner import GymnasiumRunner
 from relaax.client.simulator import RunOutcome
@@ -65,7 +56,9 @@ def _service():
 
 @pytest.fixture(name="bridge")
 def _bridge(service):
-    return PulledBridge(service)
+    bridge = PulledBridge(service)
+    bridge.served = service
+    return bridge
 
 
 def actor_of(bridge, kept, use=None):
@@ -100,7 +93,9 @@ def play(bridge, environment, kept, episodes=1, rule=None, evaluation=None, use=
         fetches.begin(bridge, client_of_parameters)
         return agents
 
-    with closing(ParameterClient(bridge.remote)) as client_of_parameters:
+    with closing(
+        ParameterClient(bridge.served, known=bridge.pull().version)
+    ) as client_of_parameters:
         worker = MemoryWorker(settings(), make_agents, lambda: False, before=fetches.before)
         transport = MemoryTransport(worker.connect)
         with (
@@ -206,46 +201,30 @@ class TestPulledBridge:
     def test_values_are_those_that_were_used_last_and_not_newer_ones(self, service, bridge):
         service.push(NewValues(small_values(seed=9).vector, 1))
         before = bridge.pull().vector
-        bridge.remote.fetch(Wanted.BOTH)
+        service.pull()
         assert bridge.pull().vector is before
 
-    def test_a_fetch_that_finds_nothing_new_brings_no_vector(self, service, bridge):
-        assert bridge.remote.fetch(Wanted.BOTH).vector is None
-        service.push(NewValues(small_values(seed=9).vector, 1))
-        assert bridge.remote.fetch(Wanted.BOTH).vector is not None
-        assert bridge.remote.fetch(Wanted.BOTH).vector is None
-
-    def test_each_fetch_keeps_the_global_step_and_the_bridge_tells_it_when_it_is_asked_to(
-        self, service, bridge
-    ):
-        service.push(NewValues(small_values(seed=9).vector, 1))
+    def test_values_without_a_vector_bring_the_global_step_alone(self, service, bridge):
+        before = bridge.pull()
         service.add(5)
-        bridge.remote.fetch(Wanted.BOTH)
-        assert bridge.pull().global_t == 0
-        bridge.note_global_t()
-        assert bridge.pull().global_t == 5
-        assert bridge.pull().version == Version(0)
-
-    def test_values_that_gradients_move_are_fetched_though_nothing_is_published(self):
-        service = parameter_service()
-        bridge = PulledBridge(service)
-        service.push(Gradient(np.ones_like(bridge.pull().vector)))
-        found = bridge.remote.fetch(Wanted.BOTH)
-        np.testing.assert_array_equal(found.vector, service.pull().vector)
+        bridge.use(service.pull(before.version))
+        assert (bridge.pull().global_t, bridge.pull().version) == (5, Version(0))
+        assert bridge.pull().vector is before.vector
+        assert bridge.pull(before.version).vector is None
 
     def test_an_agent_that_asks_for_what_was_published_gets_that_of_the_values_in_use(
         self, service, bridge
     ):
         source = PublishedSource(bridge)
         service.push(NewValues(small_values(seed=8).vector, 6))
-        assert source.pull().version == Version(6)
+        assert source.pull().version == Version(0)
+        bridge.use(service.pull())
         service.push(NewValues(small_values(seed=9).vector, 7))
-        found = bridge.remote.fetch(Wanted.BOTH)
-        assert source.pull().version == Version(6)
-        bridge.use()
+        assert source.pull(Version(0)).version == Version(6)
+        bridge.use(service.pull())
         values = source.pull(Version(6))
         assert values.version == Version(7)
-        np.testing.assert_array_equal(values.vector, found.vector)
+        np.testing.assert_array_equal(values.vector, small_values(seed=9).vector)
         assert source.pull(values.version).vector is None
 
     def test_other_policies_are_pulled_as_they_are(self, service, bridge):
