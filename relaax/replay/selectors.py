@@ -2,7 +2,7 @@
 
 import math
 from abc import ABC, abstractmethod
-from collections import Counter, deque
+from collections import Counter, OrderedDict
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -14,10 +14,6 @@ FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 
 ABSENT = -1
-
-#: A queue is cleared of removed items when they are so many, and more than the others.
-MOST_REMOVED = 1024
-
 
 #: Children of a node. More make the tree flatter, and each of its levels slower.
 FANOUT = 16
@@ -83,41 +79,33 @@ class Selector(ABC):
         self.add(contents["rows"])
 
 
-class DenseRows:
-    """A set of rows below ``capacity``, in places from 0 on without gaps.
+class Uniform(Selector):
+    """Draws with replacement, each item as probable as every other.
 
-    A row that is removed gives its place to the last one, so that any row is found, and removed, in
-    the same time however many there are.
+    Rows lie in places from 0 on without gaps. A row that is removed gives its place to the last
+    one, so that any row is found, and removed, in the same time however many there are.
     """
 
-    def __init__(self, capacity: int) -> None:
+    def __init__(self, capacity: int, generator: np.random.Generator) -> None:
         self._rows = np.empty(capacity, np.int64)
         self._places = np.full(capacity, ABSENT, np.int64)
         self._count = 0
+        self._generator = generator
 
     def __len__(self) -> int:
-        """Return how many rows there are."""
+        """See Selector."""
         return self._count
 
-    @property
-    def rows(self) -> IntArray:
-        """All rows, int64 [N], as a view."""
-        return self._rows[: self._count]
-
     def add(self, rows: IntArray) -> None:
-        """Take up ``rows`` int64 [N], which are not in the set."""
+        """See Selector."""
         places = np.arange(self._count, self._count + len(rows))
         self._rows[places] = rows
         self._places[rows] = places
         self._count += len(rows)
 
-    def present(self, rows: IntArray) -> IntArray:
-        """Return the ``rows`` that are in the set."""
-        known: IntArray = rows[self._places[rows] != ABSENT]
-        return known
-
     def remove(self, rows: IntArray) -> None:
-        """Take ``rows`` out, all of which are in the set, each named once."""
+        """See Selector; each is named once."""
+        rows = rows[self._places[rows] != ABSENT]
         places = self._places[rows]
         self._places[rows] = ABSENT
         kept = self._count - len(rows)
@@ -128,34 +116,14 @@ class DenseRows:
         self._places[moved] = holes
         self._count = kept
 
-
-class Uniform(Selector):
-    """Draws with replacement, each item as probable as every other."""
-
-    def __init__(self, capacity: int, generator: np.random.Generator) -> None:
-        self._rows = DenseRows(capacity)
-        self._generator = generator
-
-    def __len__(self) -> int:
-        """See Selector."""
-        return len(self._rows)
-
-    def add(self, rows: IntArray) -> None:
-        """See Selector."""
-        self._rows.add(rows)
-
-    def remove(self, rows: IntArray) -> None:
-        """See Selector."""
-        self._rows.remove(self._rows.present(rows))
-
     def draw(self, count: int) -> Drawn:
         """See Selector."""
-        places = self._generator.integers(len(self._rows), size=count)
-        return Drawn(self._rows.rows[places], np.full(count, 1.0 / len(self._rows)))
+        places = self._generator.integers(self._count, size=count)
+        return Drawn(self._rows[places], np.full(count, 1.0 / self._count))
 
     def contents(self) -> dict[str, npt.NDArray[Any]]:
         """See Selector."""
-        return {"rows": self._rows.rows.copy()}
+        return {"rows": self._rows[: self._count].copy()}
 
 
 class PriorityTree:
@@ -367,17 +335,13 @@ class Prioritized(Selector):
 class Queue(Selector):
     """Hands out each item once: the oldest first, or the newest."""
 
-    def __init__(self, capacity: int, *, is_newest_first: bool = False) -> None:
-        self._queue: deque[tuple[int, int]] = deque()
-        #: int64 [capacity]: the number of the row's entry in the queue; 0 if it is no item.
-        self._tickets = np.zeros(capacity, np.int64)
-        self._last_ticket = 0
-        self._count = 0
+    def __init__(self, *, is_newest_first: bool = False) -> None:
+        self._rows: OrderedDict[int, None] = OrderedDict()
         self._is_newest_first = is_newest_first
 
     def __len__(self) -> int:
         """See Selector."""
-        return self._count
+        return len(self._rows)
 
     @property
     def least_probability(self) -> float:
@@ -387,42 +351,25 @@ class Queue(Selector):
     @property
     def most(self) -> float:
         """See Selector."""
-        return float(self._count)
+        return float(len(self))
 
     def add(self, rows: IntArray) -> None:
         """See Selector."""
-        tickets = np.arange(self._last_ticket + 1, self._last_ticket + 1 + len(rows))
-        self._last_ticket += len(rows)
-        self._tickets[rows] = tickets
-        self._queue.extend(zip(tickets.tolist(), rows.tolist(), strict=True))
-        self._count += len(rows)
+        self._rows.update(dict.fromkeys(rows.tolist()))
 
     def remove(self, rows: IntArray) -> None:
         """See Selector."""
-        self._count -= int(np.count_nonzero(self._tickets[rows]))
-        self._tickets[rows] = 0
-        if len(self._queue) - self._count > max(self._count, MOST_REMOVED):
-            self._queue = deque(entry for entry in self._queue if self._is_valid(entry))
+        for row in rows.tolist():
+            self._rows.pop(row, None)
 
     def draw(self, count: int) -> Drawn:
         """See Selector; there must be ``count`` items."""
-        rows = np.array([self._next() for _ in range(count)], np.int64)
-        self.remove(rows)
-        return Drawn(rows, np.ones(count))
+        rows = [self._rows.popitem(last=self._is_newest_first)[0] for _ in range(count)]
+        return Drawn(np.array(rows, np.int64), np.ones(count))
 
     def contents(self) -> dict[str, npt.NDArray[Any]]:
         """See Selector."""
-        return {"rows": np.array([row for _, row in filter(self._is_valid, self._queue)], np.int64)}
-
-    def _next(self) -> int:
-        while True:
-            entry = self._queue.pop() if self._is_newest_first else self._queue.popleft()
-            if self._is_valid(entry):
-                return entry[1]
-
-    def _is_valid(self, entry: tuple[int, int]) -> bool:
-        ticket, row = entry
-        return bool(self._tickets[row] == ticket)
+        return {"rows": np.array(list(self._rows), np.int64)}
 
 
 def _rounded_up(size: int) -> int:

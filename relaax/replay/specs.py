@@ -209,4 +209,4 @@ def _selector(spec: TableSpec, capacity: int, random: np.random.Generator) -> Se
         case "prioritized":
             return Prioritized(capacity, spec.alpha, random)
         case "fifo" | "lifo":
-            return Queue(capacity, is_newest_first=spec.selector == "lifo")
+            return Queue(is_newest_first=spec.selector == "lifo")

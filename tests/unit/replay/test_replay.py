@@ -27,7 +27,7 @@ class Case:
         made = {
             "uniform": lambda: Uniform(512, random),
             "prioritized": lambda: Prioritized(512, 0.6, random),
-            "fifo": lambda: Queue(512),
+            "fifo": Queue,
         }[selector]()
         table = Table(self.storage, Transitions(), made, limiter or Limiter())
         self.replay = Replay(self.storage, {"all": table}, Writers(lease_s))

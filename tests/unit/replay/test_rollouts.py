@@ -16,7 +16,7 @@ class Written:
 
     def __init__(self, view, limiter=None, capacity=256, holds_drawn=False):
         self.storage = Storage(SCHEMA, capacity)
-        queue = Queue(self.storage.capacity)
+        queue = Queue()
         self.table = Table(self.storage, view, queue, limiter or Limiter(), holds_drawn=holds_drawn)
 
     def write(self, *arguments, slot=0, **options):

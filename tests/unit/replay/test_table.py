@@ -21,8 +21,8 @@ class Written:
         self.selector = {
             "uniform": lambda: Uniform(self.storage.capacity, generator),
             "prioritized": lambda: Prioritized(self.storage.capacity, 0.5, generator),
-            "fifo": lambda: Queue(self.storage.capacity),
-            "lifo": lambda: Queue(self.storage.capacity, is_newest_first=True),
+            "fifo": Queue,
+            "lifo": lambda: Queue(is_newest_first=True),
         }[kind]()
         self.table = Table(
             self.storage, view or Transitions(), self.selector, limiter or Limiter(), times
