@@ -9,8 +9,8 @@ PUBLIC = {
         AgentBase BatchAgentBase BridgeBase BridgeControlBase Builder Checkpoint CheckpointMismatch
         ConfigBase DEFAULT EnvironmentInfo EvaluatedPolicy Evaluation Evaluations EvaluatorBase
         ExperienceSink FloatVector Gradient Input InvalidState Learner LearnerBase Lineage Metrics
-        MetricsSink NewValues NullMetrics NullSaver ParameterLink ParameterServerBase Parameters
-        Phase PublishedInfo RefusesCalls RunningParameterServer Saver Section Shard
+        MetricsSink NewValues NullExperience NullMetrics NullSaver ParameterLink ParameterServerBase
+        Parameters Phase PublishedInfo RefusesCalls RunningParameterServer Saver Section Shard
         Slice Statistics Step StepCounter Transitions Update ValueFeed ValueSink ValueSource Values
         Version require_same_fingerprint
     """,
