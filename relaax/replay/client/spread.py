@@ -3,16 +3,15 @@
 import os
 import secrets
 import socket
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from time import monotonic
 
 import numpy as np
 import numpy.typing as npt
 
 from relaax.replay.client.stub import ReplayStub
-from relaax.replay.client.writer import CLOSE_DEADLINE_S, ReplayWriter, Types
-from relaax.replay.schema import Schema
-from relaax.replay.specs import MOST_WAITING
+from relaax.replay.client.writer import CLOSE_DEADLINE_S, ReplayWriter, Types, WriterObserver
+from relaax.replay.specs import ReplaySpec
 from relaax.replay.step_batch import StepBatch
 from relaax.replay.storage import START
 from relaax.telemetry.metrics import Metrics, WaitReport
@@ -105,43 +104,47 @@ class SpreadWriter:
             self._servers = np.concatenate([self._servers, homes])
 
 
+class StepReports(WriterObserver):
+    """Makes dropped steps, and waits for the servers, metrics of this process."""
+
+    def __init__(self, metrics: Metrics) -> None:
+        self._metrics = metrics
+        self._waits = WaitReport(metrics, _this_process())
+
+    def delivered(self, actions: int) -> None:
+        """See WriterObserver."""
+        self._waits.note("")
+
+    def dropped(self, steps: int) -> None:
+        """See WriterObserver."""
+        self._metrics.scalar("actor/steps dropped", steps)
+
+    def refused(self, reason: str) -> None:
+        """See WriterObserver."""
+        self._waits.note(reason)
+
+
 def writer_to(
     urls: Sequence[str],
-    schema: Schema,
-    metrics: Metrics,
+    spec: ReplaySpec,
+    observer: WriterObserver,
     first: int = 0,
     drops: bool = False,
-    stops: Callable[[], bool] = lambda: False,
-    on_wait: Callable[[], object] = lambda: None,
-    on_delivered: Callable[[int], object] = lambda actions: None,
-    on_actions_dropped: Callable[[int], object] = lambda actions: None,
-    most_waiting: int = MOST_WAITING,
 ) -> SpreadWriter:
-    """Return a sink that delivers steps to a learner, or to replay servers.
-
-    Dropped steps and waits for the server are metrics. See ``ReplayWriter`` for the others.
-    """
-    process = f"process {os.getpid()} of {socket.gethostname()}"
-    waits = WaitReport(metrics, process)
-
-    def delivered(actions: int) -> None:
-        waits.note("")
-        on_delivered(actions)
-
+    """Return a sink of steps for a learner, or for replay servers; see ``ReplayWriter``."""
     writers = [
         ReplayWriter(
             ReplayStub(url),
-            schema,
-            most_waiting=most_waiting,
+            spec.schema,
+            observer,
+            most_waiting=spec.most_waiting,
             drops=drops,
-            stops=stops,
-            on_wait=on_wait,
-            on_dropped=lambda steps: metrics.scalar("actor/steps dropped", steps),
-            on_delivered=delivered,
-            on_actions_dropped=on_actions_dropped,
-            on_refused=waits.note,
-            name=f"{process}, {secrets.token_hex(16)}",
+            name=f"{_this_process()}, {secrets.token_hex(16)}",
         )
         for url in urls
     ]
     return SpreadWriter(writers, first)
+
+
+def _this_process() -> str:
+    return f"process {os.getpid()} of {socket.gethostname()}"

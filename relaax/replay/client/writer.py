@@ -6,7 +6,7 @@ import secrets
 import sys
 import threading
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from time import monotonic
 from typing import Any
@@ -53,54 +53,64 @@ class _OtherTypes(Exception):
     """The server stores columns of other types than these steps have."""
 
 
+class WriterObserver:
+    """Hears of the steps of a writer, on its sending thread and on the thread that puts them.
+
+    A step in which an episode was cut off has no action. Actions that wait when the writer is
+    closed, and are not acknowledged, are neither delivered nor dropped: they may be stored.
+    """
+
+    def goes_on(self) -> bool:
+        """Return whether to wait on; asked repeatedly while there is no room for steps."""
+        return True
+
+    def delivered(self, actions: int) -> None:
+        """Take note of acknowledged actions."""
+
+    def dropped_actions(self, actions: int) -> None:
+        """Take note of dropped actions."""
+
+    def dropped(self, steps: int) -> None:
+        """Take note of newly dropped steps; on the sending thread, or at the close."""
+
+    def refused(self, reason: str) -> None:
+        """Take note why steps are not taken; called repeatedly."""
+
+
 class ReplayWriter:
     """An ``ExperienceSink`` of steps that sends them on a thread of its own.
 
     At most about ``most_waiting`` steps wait. Then ``put`` waits for room, until the server has not
-    answered for ``timeout_s``, or ``stops`` returns True; ``on_wait`` is called repeatedly
-    meanwhile. After that, or at once if it ``drops``, steps are dropped. An environment goes on
-    with its next episode as soon as there is room; in the middle of one when the queue is half
-    empty, after a ``GAP``, unless only ``whole_episodes`` are of use. On the sending thread,
-    ``on_dropped`` is called with the number of newly dropped steps, ``on_delivered`` with the
-    number of acknowledged actions, ``on_actions_dropped`` with the number of dropped actions (a
-    step in which an episode was cut off has no action), and ``on_refused``, repeatedly, with the
-    reason why steps are not taken. Steps that wait at ``close`` and are not acknowledged are
-    counted by neither: they may be stored. ``name`` is unique; drawn if omitted. After its first
-    steps, or at once if it was opened before, with ``lease_s``, the writer keeps in touch with the
-    server, however long the next ones take, as long as this process lives.
+    answered for ``timeout_s``, or ``observer`` does not go on. After that, or at once if it
+    ``drops``, steps are dropped. An environment goes on with its next episode as soon as there is
+    room; in the middle of one when the queue is half empty, after a ``GAP``, unless only
+    ``whole_episodes`` are of use. ``name`` is unique; drawn if omitted. After its first steps, or
+    at once if it was opened before, with ``lease_s``, the writer keeps in touch with the server,
+    however long the next ones take, as long as this process lives.
     """
 
     def __init__(
         self,
         stub: ReplayStub,
         schema: Schema,
+        observer: WriterObserver | None = None,
+        *,
         most_waiting: int = MOST_WAITING,
         drops: bool = False,
-        stops: Callable[[], bool] = lambda: False,
-        on_wait: Callable[[], object] = lambda: None,
         timeout_s: float = 5.0,
-        on_dropped: Callable[[int], object] = lambda steps: None,
         name: str | None = None,
         whole_episodes: bool = False,
-        on_delivered: Callable[[int], object] = lambda actions: None,
-        on_actions_dropped: Callable[[int], object] = lambda actions: None,
-        on_refused: Callable[[str], object] = lambda reason: None,
         lease_s: float = 0.0,
     ) -> None:
         self._stub = stub
         self._schema = schema
+        self._observer = observer or WriterObserver()
         self._name = name or secrets.token_hex(16)
         self._most_waiting = most_waiting
         self._steps_at_once = min(STEPS_AT_ONCE, max(1, most_waiting // 2))
         self._drops = drops
-        self._stops = stops
-        self._on_wait = on_wait
         self._timeout_s = timeout_s
-        self._on_dropped = on_dropped
         self._whole_episodes = whole_episodes
-        self._on_delivered = on_delivered
-        self._on_actions_dropped = on_actions_dropped
-        self._on_refused = on_refused
         self._queue: deque[StepBatch] = deque()
         self._waiting = 0
         self._oldest_at = 0.0
@@ -152,15 +162,14 @@ class ReplayWriter:
         Waits as ``put`` does; ``types`` if the server has not answered by then.
         """
         deadline = monotonic() + self._timeout_s
-        while not (self._closes or self._stops()):
+        while not self._closes and self._observer.goes_on():
             try:
                 stored = self._open(self._schema.settled(types))
                 return {name: stored.columns[name].dtype for name in types}
             except (ReplayAway, NotReady) as error:
-                self._on_refused(str(error))
+                self._observer.refused(str(error))
                 if monotonic() >= deadline:
                     break
-            self._on_wait()
             self._closes_within(_LOOK_S)
         return types
 
@@ -222,9 +231,8 @@ class ReplayWriter:
     def _wait_for_room(self) -> bool:
         """Wait for room; return False if there is no room in time, or this is closed."""
         while self._waiting >= self._most_waiting and self._error is None:
-            if self._drops or self._closes or self.gives_up or self._stops():
+            if self._drops or self._closes or self.gives_up or not self._observer.goes_on():
                 return False
-            self._on_wait()
             self._changed.wait(_LOOK_S)
         return True
 
@@ -236,7 +244,7 @@ class ReplayWriter:
         if not has_room:
             self._skips.update(slots)
             self._dropped += len(steps)
-            self._on_actions_dropped(steps.actions)
+            self._observer.dropped_actions(steps.actions)
             return None
         kept, flags = ~np.isin(steps.slots, list(self._skips)), steps.flags.copy()
         for slot in self._skips.intersection(slots):
@@ -248,7 +256,7 @@ class ReplayWriter:
                 self._skips.discard(slot)
         dropped = steps.chosen(~kept)
         self._dropped += len(dropped)
-        self._on_actions_dropped(dropped.actions)
+        self._observer.dropped_actions(dropped.actions)
         return StepBatch(steps.slots, flags, steps.columns).chosen(kept) if kept.any() else None
 
     def _first_kept(self, flags: Flags) -> int | None:
@@ -312,16 +320,16 @@ class ReplayWriter:
                 self._send_once(steps)
                 break
             except _OtherTypes as error:
-                self._on_refused(str(error))
+                self._observer.refused(str(error))
                 if self._take_note(steps, len(steps), str(error)):
-                    self._on_actions_dropped(steps.actions)
+                    self._observer.dropped_actions(steps.actions)
                 return True
             except UnknownWriter:  # it has started again, and knows nothing
                 self._is_open = False
                 self._next.clear()
             except NotReady as error:
                 self._note_away(None)
-                self._on_refused(f"{self._stub.url} takes no steps: {error}")
+                self._observer.refused(f"{self._stub.url} takes no steps: {error}")
                 self._report_dropped()
                 if self._closes_within(FIRST_PAUSE_S):
                     return False
@@ -329,12 +337,12 @@ class ReplayWriter:
                 if self._away_since is None and not self._closes:
                     _log.warning("waiting: %s", error)
                 self._note_away(self._away_since or monotonic())
-                self._on_refused(str(error))
+                self._observer.refused(str(error))
                 self._report_dropped()
                 if self._closes_within(pause_s):
                     return False
         if self._take_note(steps):
-            self._on_delivered(steps.actions)
+            self._observer.delivered(steps.actions)
         return True
 
     def _take_note(self, steps: StepBatch, dropped: int = 0, reason: str = "") -> bool:
@@ -364,7 +372,7 @@ class ReplayWriter:
             why = reason or f"{self._stub.url} did not take them"
             _log.warning("%d steps were dropped: %s", unsaid, why)
         if dropped:
-            self._on_dropped(dropped)
+            self._observer.dropped(dropped)
 
     def _note_away(self, since: float | None) -> None:
         """Take note since when the server does not answer; None if it does."""

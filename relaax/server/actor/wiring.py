@@ -4,7 +4,6 @@ import logging
 import secrets
 from contextlib import ExitStack, closing
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 from relaax.algorithm_base import (
@@ -32,7 +31,7 @@ from relaax.configuration.algorithm_loader import Algorithm, load_algorithm, mak
 from relaax.configuration.announced_spaces import Doubts
 from relaax.errors import ConfigurationError
 from relaax.parameters.training_watch import TrainingWatch
-from relaax.replay.client.spread import writer_to
+from relaax.replay.client.spread import StepReports, writer_to
 from relaax.server.actor.pulled_bridge import PulledBridge
 from relaax.server.rlx_server.tally import private_row
 from relaax.server.rlx_server.tally.places import OwnPlaces, PlaceTable
@@ -187,21 +186,35 @@ class ActorParts:
 
     def _experience(self) -> ExperienceSink[Any]:
         """Return where the actor's steps go."""
-        options, kept = self.options, self.kept
+        options = self.options
         if options.mode != TRAINING:
             return NullExperience()
         metrics: Metrics = self.bridge.metrics()
         spec = self.algorithm.replay_spec(self.config)
         return writer_to(
             [str(each) for each in options.replay_servers or (options.learner,)],
-            spec.schema,
-            metrics,
+            spec,
+            _KeptSteps(metrics, self.kept),
             first=self.index,
             drops=options.when_full == "drop",
-            on_delivered=partial(kept.add, DELIVERED),
-            on_actions_dropped=partial(kept.add, DROPPED),
-            most_waiting=spec.most_waiting,
         )
+
+
+class _KeptSteps(StepReports):
+    """Counts the steps of an actor in its row of the counts of all."""
+
+    def __init__(self, metrics: Metrics, kept: CountsRow) -> None:
+        super().__init__(metrics)
+        self._kept = kept
+
+    def delivered(self, actions: int) -> None:
+        """See WriterObserver."""
+        super().delivered(actions)
+        self._kept.add(DELIVERED, actions)
+
+    def dropped_actions(self, actions: int) -> None:
+        """See WriterObserver."""
+        self._kept.add(DROPPED, actions)
 
 
 def doubts_of(index: int) -> Doubts:

@@ -5,9 +5,10 @@ from replay_cases import SCHEMA
 from replay_servers import Server, batch, wait_until
 from stored_metrics import StoredMetrics
 
-from relaax.replay.client.spread import SpreadWriter, writer_to
+from relaax.replay.client.spread import SpreadWriter, StepReports, writer_to
 from relaax.replay.client.stub import ReplayStub
 from relaax.replay.client.writer import ReplayWriter
+from relaax.replay.specs import ReplaySpec
 from relaax.replay.step_batch import StepBatch
 
 
@@ -140,8 +141,9 @@ def test_at_the_end_all_servers_have_one_deadline_together():
 
 def test_each_count_of_dropped_steps_is_a_metric_of_the_actors_and_not_of_the_replay():
     server, stored = Server(), StoredMetrics()
+    spec = ReplaySpec(SCHEMA, 512, {})
     server.stop()
-    writer = writer_to([f"127.0.0.1:{server.port}"], SCHEMA, stored, drops=True)
+    writer = writer_to([server.url], spec, StepReports(stored), drops=True)
     writer.put(batch(0, 256, end=0))  # all that may wait
     writer.put(batch(256, 5, start=False))
     wait_until(lambda: stored.values)

@@ -12,7 +12,7 @@ from replay_servers import HeardWriters, Server, batch, wait_until
 from relaax.replay import service
 from relaax.replay.client import writer as writer_module
 from relaax.replay.client.stub import ReplayAway, ReplayStub
-from relaax.replay.client.writer import ReplayWriter
+from relaax.replay.client.writer import ReplayWriter, WriterObserver
 from relaax.replay.limiter import Limiter
 from relaax.replay.replay import NotReady
 from relaax.replay.schema import Column, Schema
@@ -33,6 +33,20 @@ class LosesAnswers(ReplayStub):
         if self.is_away or self.loses:
             raise ReplayAway("the network is down")
         return following
+
+
+class Observed(WriterObserver):
+    """The counts of a writer; it waits for room until ``stops`` is set."""
+
+    def __init__(self):
+        self.arrived, self.lost, self.lost_actions = [], [], []
+        self.delivered, self.dropped = self.arrived.append, self.lost.append
+        self.dropped_actions = self.lost_actions.append
+        self.stops, self.waits = threading.Event(), threading.Semaphore(0)
+
+    def goes_on(self):
+        self.waits.release()
+        return not self.stops.is_set()
 
 
 @pytest.fixture(name="server")
@@ -147,13 +161,13 @@ def test_a_full_queue_drops_to_the_end_of_the_episode(server):
 def test_all_that_is_lost_is_counted_also_while_the_server_is_away_and_at_the_end(server):
     server.stop()
     stub = ReplayStub(f"127.0.0.1:{server.port}", call_timeout_s=0.2)
-    lost = []
-    writer = ReplayWriter(stub, SCHEMA, most_waiting=8, drops=True, on_dropped=lost.append)
+    observed = Observed()
+    writer = ReplayWriter(stub, SCHEMA, observed, most_waiting=8, drops=True)
     writer.put(batch(0, 10, end=0))
     writer.put(batch(10, 5, start=False))
-    wait_until(lambda: lost == [5])
+    wait_until(lambda: observed.lost == [5])
     writer.close()
-    assert lost == [5, 10]
+    assert observed.lost == [5, 10]
     assert writer.dropped == 15
 
 
@@ -172,47 +186,43 @@ class AnswersLate(ReplayStub):
 
 
 def test_steps_whose_answer_comes_after_the_close_are_counted_once(server):
-    stub, arrived, lost = AnswersLate(server.url), [], []
-    counts = {"on_delivered": arrived.append, "on_dropped": lost.append}
-    writer = ReplayWriter(stub, SCHEMA, **counts)
+    stub, observed = AnswersLate(server.url), Observed()
+    writer = ReplayWriter(stub, SCHEMA, observed)
     writer.put(batch(0, 70))
     assert stub.stored.wait(20)
     writer.close(until=0.0)
     stub.answers.set()
     writer._thread.join(20)  # noqa: SLF001
-    assert (writer.waiting, writer.dropped, lost, arrived) == (0, 70, [70], [])
+    assert (writer.waiting, writer.dropped, observed.lost, observed.arrived) == (0, 70, [70], [])
 
 
 def test_delivered_and_dropped_actions_are_counted_without_ends_of_episodes(server):
-    arrived, dropped = [], []
-    counts = {"on_delivered": arrived.append, "on_actions_dropped": dropped.append}
-    writer = ReplayWriter(ReplayStub(f"127.0.0.1:{server.port}"), SCHEMA, most_waiting=8, **counts)
+    observed = Observed()
+    writer = ReplayWriter(ReplayStub(server.url), SCHEMA, observed, most_waiting=8)
     writer.put(batch(0, 10, end=FINAL))
-    wait_until(lambda: sum(arrived) == 10)
+    wait_until(lambda: sum(observed.arrived) == 10)
     server.stop()
     stub = ReplayStub(f"127.0.0.1:{server.port}", call_timeout_s=0.2)
-    cut_off = ReplayWriter(stub, SCHEMA, most_waiting=8, drops=True, **counts)
+    cut_off = ReplayWriter(stub, SCHEMA, observed, most_waiting=8, drops=True)
     cut_off.put(batch(10, 10, end=0))
     cut_off.put(batch(20, 5, start=False, end=FINAL))
     for each in (writer, cut_off):
         each.close()
-    assert (sum(arrived), sum(dropped)) == (10, 5)
+    assert (sum(observed.arrived), sum(observed.lost_actions)) == (10, 5)
 
 
 def test_a_stopping_writer_waits_for_room_no_longer(server):
     server.stop()
-    stops, waits = threading.Event(), threading.Semaphore(0)
+    observed = Observed()
     stub = ReplayStub(f"127.0.0.1:{server.port}", call_timeout_s=0.2)
-    writer = ReplayWriter(
-        stub, SCHEMA, most_waiting=8, timeout_s=600, stops=stops.is_set, on_wait=waits.release
-    )
+    writer = ReplayWriter(stub, SCHEMA, observed, most_waiting=8, timeout_s=600)
     writer.put(batch(0, 10))
     with ThreadPoolExecutor(1) as threads:
         putting = threads.submit(writer.put, batch(10, 5, start=False))
         for _ in range(3):
-            assert waits.acquire(timeout=20)
+            assert observed.waits.acquire(timeout=20)
         assert not putting.done()
-        stops.set()
+        observed.stops.set()
         putting.result(20)
     writer.close()
     assert writer.dropped == 15
@@ -235,14 +245,14 @@ def test_a_server_that_does_not_answer_is_named_once(server, caplog):
 
 def test_steps_that_are_dropped_again_and_again_are_in_the_log_now_and_then(server, caplog):
     server.stop()
-    stub, lost = ReplayStub(f"127.0.0.1:{server.port}", call_timeout_s=0.2), []
-    writer = ReplayWriter(stub, SCHEMA, most_waiting=8, drops=True, on_dropped=lost.append)
+    stub, observed = ReplayStub(f"127.0.0.1:{server.port}", call_timeout_s=0.2), Observed()
+    writer = ReplayWriter(stub, SCHEMA, observed, most_waiting=8, drops=True)
     writer.put(batch(0, 10, end=0))
     for first in range(10, 60, 10):
         writer.put(batch(first, 10, start=False))
-        wait_until(lambda first=first: sum(lost) == first)
+        wait_until(lambda first=first: sum(observed.lost) == first)
     writer.close()
-    assert sum(lost) == 60
+    assert sum(observed.lost) == 60
     said = [each.getMessage() for each in caplog.records if "dropped" in each.getMessage()]
     assert len(said) == 2
     assert sum(int(each.split()[0]) for each in said) == 60

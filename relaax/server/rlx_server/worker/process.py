@@ -13,7 +13,7 @@ from relaax.errors import BridgeError, ConfigurationError, ParameterServerAway, 
 from relaax.processes.allocator import keep_memory, spare_memory
 from relaax.protocol import FrameConnection
 from relaax.protocol.binary import ErrorCode
-from relaax.replay.client.spread import SpreadWriter
+from relaax.replay.client.spread import SpreadWriter, StepReports
 from relaax.server.exploitation import Exploiting, exploiting_agent
 from relaax.server.rlx_server.handover import Inbox
 from relaax.server.rlx_server.tally import WorkerRow
@@ -66,6 +66,29 @@ class EpisodeCount(Metrics):
         """Count ``y`` if it is the return of an episode that has ended."""
         if name == EPISODE_REWARD:
             self._row.count_episode(y)
+
+
+class StepCounts(StepReports):
+    """Counts the steps of a worker in its ``row``; it waits for room until it is asked to stop."""
+
+    def __init__(self, metrics: Metrics, row: WorkerRow, stop: StopRequest) -> None:
+        super().__init__(metrics)
+        self._row = row
+        self._stop = stop
+
+    def goes_on(self) -> bool:
+        """See WriterObserver: a worker that waits for a replay that is full does not hang."""
+        self._row.begin_turn()
+        return self._stop.reason is None
+
+    def delivered(self, actions: int) -> None:
+        """See WriterObserver."""
+        super().delivered(actions)
+        self._row.count_delivered(actions)
+
+    def dropped_actions(self, actions: int) -> None:
+        """See WriterObserver."""
+        self._row.count_dropped(actions)
 
 
 def run_connection_worker(
@@ -150,15 +173,7 @@ def _make_agents(
     stub = settings.stub(EpisodeCount(row))
 
     def make_writer() -> SpreadWriter:
-        # A worker that waits for a replay that is full does not hang.
-        return settings.replay_writer(
-            stub,
-            number,
-            lambda: stop.reason is not None,
-            on_wait=row.begin_turn,
-            on_delivered=row.count_delivered,
-            on_dropped=row.count_dropped,
-        )
+        return settings.replay_writer(number, StepCounts(stub.metrics(), row, stop))
 
     try:
         if settings.exploitation is not None:

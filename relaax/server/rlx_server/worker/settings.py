@@ -14,6 +14,7 @@ from relaax.configuration.algorithm_loader import Algorithm
 from relaax.configuration.announced_spaces import Doubts
 from relaax.protocol import FrameConnection
 from relaax.replay.client.spread import SpreadWriter, writer_to
+from relaax.replay.client.writer import WriterObserver
 from relaax.server.exploitation import Trained
 from relaax.server.rlx_server.entrance import Guard
 from relaax.server.rlx_server.limits import ClientLimits, message_limit
@@ -96,34 +97,10 @@ class WorkerSettings:
             return self.max_frame_bytes
         return message_limit(self.config.observation_space(), environments)
 
-    def replay_writer(
-        self,
-        bridge: ParameterLink,
-        number: int,
-        stops: Callable[[], bool],
-        on_wait: Callable[[], object] = lambda: None,
-        on_delivered: Callable[[int], object] = lambda actions: None,
-        on_dropped: Callable[[int], object] = lambda actions: None,
-    ) -> SpreadWriter:
-        """Return the writer of worker ``number``'s steps; its metrics go to ``bridge``.
-
-        When the worker ``stops``, acting waits no longer for the replay; until then ``on_wait`` is
-        called while it waits. ``on_delivered`` and ``on_dropped`` are called with numbers of
-        actions.
-        """
+    def replay_writer(self, number: int, observer: WriterObserver) -> SpreadWriter:
+        """Return the writer of worker ``number``'s steps."""
         spec = self.algorithm.replay_spec(self.config)
-        return writer_to(
-            self.deliver_to,
-            spec.schema,
-            bridge.metrics(),
-            first=number,
-            drops=self.drops_experience,
-            stops=stops,
-            on_wait=on_wait,
-            on_delivered=on_delivered,
-            on_actions_dropped=on_dropped,
-            most_waiting=spec.most_waiting,
-        )
+        return writer_to(self.deliver_to, spec, observer, number, self.drops_experience)
 
     def stub(self, metrics: Metrics | None = None) -> ParameterLink:
         """Return a stub for the parameter server; only after the fork, since gRPC has threads.
