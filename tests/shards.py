@@ -8,6 +8,7 @@ from processes import free_port, wait_for
 from relaax.algorithm_base import NullMetrics, NullSaver
 from relaax.checkpoints import CheckpointSaver, DirectoryStore
 from relaax.checkpoints.checkpoint_sets import FirstSaver, PartSaver
+from relaax.errors import CheckpointError
 from relaax.parameters.control import GrpcParameterServer
 from relaax.parameters.parameter_server import ParameterServer
 from relaax.parameters.parameter_store import ParameterService, ParameterStore
@@ -88,6 +89,12 @@ class Shards:
     def wait_for_all(self):
         wait_for(lambda: not self.known.missing(), "all shards")
 
+    def can_save(self):
+        """Save; return whether all have."""
+        with contextlib.suppress(CheckpointError):
+            self.first.save_checkpoint()
+            return True
+
     def bridge(self, **settings):
         return contextlib.closing(ShardedBridge(self.addresses, **settings))
 
@@ -123,7 +130,6 @@ class Other:
         """Save what is to be saved before it ends."""
         self._port.refuse_calls()
         self._first.save_set()
-        self.servicer.save_what_is_new()
 
     def close(self):
         self._first.close()

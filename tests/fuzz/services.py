@@ -119,7 +119,6 @@ def _bridge(service: Any) -> list[Method]:
 def shard() -> list[Method]:
     """The first of two shards, and how the other one saves, for which it has no place."""
     other = PartSaver(None, Shard(2, 2))
-    other.set_id = "00" * 8
     second, _ = _divided(other, Shard(2, 2))
     saver = FirstSaver(NullSaver(), lambda *_: None)
     first, part = _divided(saver, Shard(1, 2))

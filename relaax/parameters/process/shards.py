@@ -9,24 +9,23 @@ import math
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterable, Sequence
-from contextlib import ExitStack, suppress
+from collections.abc import Callable, Collection, Iterable, Sequence
+from contextlib import ExitStack
 from pathlib import Path
-from typing import Any
 
 import grpc
 import numpy as np
 
 from relaax.algorithm_base import FloatVector, NullMetrics, ParameterServerBase, Phase, Shard, Slice
 from relaax.checkpoints.checkpoint_place import store_of
-from relaax.checkpoints.checkpoint_sets import FirstSaver, PartSaver, ShardAway
+from relaax.checkpoints.checkpoint_sets import FirstSaver, PartSaver, SetName, ShardAway
 from relaax.configuration import ParameterServerConfiguration, ParameterServerOptions, S3Location
 from relaax.configuration.algorithm_loader import Algorithm, load_algorithm, make_config
 from relaax.errors import Abandoned, BridgeError, CheckpointError, ConfigurationError
 from relaax.net.channels import open_channel
 from relaax.net.listening import naming_bind
-from relaax.net.refusals import refuse, unary
-from relaax.parameters import Bridge, BridgeControl, shards_pb2
+from relaax.net.refusals import handlers_of, refuse
+from relaax.parameters import Bridge, BridgeControl, shards_pb2, shards_pb2_grpc
 from relaax.parameters.control import GrpcParameterServer
 from relaax.parameters.stub import AWAY
 from relaax.parameters.training_watch import first_answer
@@ -37,8 +36,6 @@ from relaax.telemetry.operators import Metric, OperatorPort, SaveRecord, counter
 from relaax.telemetry.throttled_log import RepeatedWarning
 
 _log = logging.getLogger(__name__)
-
-SERVICE_NAME = shards_pb2.DESCRIPTOR.services_by_name["ParameterShard"].full_name
 
 #: How often a shard looks at another one.
 LOOK_S = 0.5
@@ -52,21 +49,17 @@ _JOIN_S = 10.0
 #: Shards that are started together find each other within so long.
 _START_S = 2.0
 
-
-def _method(channel: grpc.Channel, name: str, reply: Any) -> Any:
-    return channel.unary_unary(
-        f"/{SERVICE_NAME}/{name}", lambda message: message.SerializeToString(), reply.FromString
-    )
+_SERVICES = shards_pb2.DESCRIPTOR.services_by_name
 
 
 class OtherShard:
-    """Another shard, as the first one sees it: whether it is there, and what it has lost."""
+    """Another shard, as the first one sees it."""
 
     def __init__(self, shard: Shard, url: str) -> None:
         self.name = f"shard {shard} at {url}"
         self._bridge = Bridge(url, retry_for_s=0.0, patience_s=_START_S)
         self._channel = open_channel(url)
-        self._save_part = _method(self._channel, "SavePart", shards_pb2.Done)
+        self._stub = shards_pb2_grpc.OtherShardStub(self._channel)
         self._complaint = RepeatedWarning(_log)
         #: Whether it has answered last, and ever.
         self.is_there = self._was_there = False
@@ -77,9 +70,19 @@ class OtherShard:
         """Of how many steps the updates were lost when it was killed, as far as is known."""
         return self._bridge.steps_lost
 
-    def save_part(self, part: shards_pb2.Part) -> Any:
-        """Begin to let it save."""
-        return self._save_part.future(part, timeout=SAVE_DEADLINE_S)
+    def save(self, part: shards_pb2.Part) -> Callable[[], CheckpointError | None]:
+        """Begin to let it save; return a function that waits for the end, and returns an error."""
+        call = self._stub.SavePart.future(part, timeout=SAVE_DEADLINE_S)
+
+        def ended() -> CheckpointError | None:
+            try:
+                call.result()
+            except grpc.RpcError as error:
+                kind = ShardAway if error.code() in AWAY else CheckpointError
+                return kind(f"no set is saved: {self.name}: {error.details()}")
+            return None
+
+        return ended
 
     def close(self) -> None:
         """Close the channels, and look no more."""
@@ -107,25 +110,21 @@ class OtherShards:
     def __init__(self, addresses: Sequence[str]) -> None:
         self.count = len(addresses)
         self._shards = [
-            OtherShard(Shard(number, len(addresses)), address)
+            OtherShard(Shard(number, self.count), address)
             for number, address in enumerate(addresses, 1)
             if number > 1
         ]
 
     def missing(self) -> str | None:
         """Return in words which shard is away; None if all are there."""
-        for shard in self._shards:
-            if not shard.is_there:
-                return f"{shard.name} is away, or has not begun yet"
-        return None
+        away = [shard.name for shard in self._shards if not shard.is_there]
+        return f"{away[0]} is away, or has not begun yet" if away else None
 
-    def save_parts(self, set_id: str, global_t: int, kept: Iterable[int]) -> None:
+    def save_parts(self, name: SetName, kept: Collection[int]) -> None:
         """Let all save; ShardAway if one does not answer, CheckpointError if one cannot save."""
-        part = shards_pb2.Part(set=set_id, global_t=global_t, kept=kept)
-        saving = [(shard, shard.save_part(part)) for shard in self._shards]
-        errors = [
-            error for shard, call in saving if (error := _failure(shard.name, call)) is not None
-        ]
+        part = shards_pb2.Part(set=_message_of(name), kept=kept)
+        saving = [shard.save(part) for shard in self._shards]
+        errors = [error for ended in saving if (error := ended()) is not None]
         errors.sort(key=lambda error: isinstance(error, ShardAway))
         for error in errors:
             raise error
@@ -137,18 +136,9 @@ class OtherShards:
         return [counter("shard_steps_lost", means, lost)]
 
     def close(self) -> None:
-        """Look at none any more."""
+        """Close the channels to all."""
         for shard in self._shards:
             shard.close()
-
-
-def _failure(name: str, call: Any) -> CheckpointError | None:
-    try:
-        call.result()
-    except grpc.RpcError as error:
-        kind = ShardAway if error.code() in AWAY else CheckpointError
-        return kind(f"no set is saved: {name}: {error.details()}")
-    return None
 
 
 class FirstServicer:
@@ -167,37 +157,36 @@ class FirstServicer:
         self._save = save
 
     def handlers(self) -> grpc.GenericRpcHandler:
-        """Return what a gRPC server answers with."""
-        return _handlers(
-            Join=(self.join, shards_pb2.Member), SaveSet=(self.save_set, shards_pb2.Done)
-        )
+        """Return the handlers of a gRPC server."""
+        return handlers_of(_SERVICES["FirstShard"], self)
 
-    def join(self, member: shards_pb2.Member, context: grpc.ServicerContext) -> Any:
-        """Say what a shard begins with."""
+    def join(
+        self, member: shards_pb2.Member, context: grpc.ServicerContext
+    ) -> shards_pb2.Beginning:
+        """Return the values that a shard begins with."""
+        error, shard = None, f"shard {member.index}/{member.count}"
         if member.count != self._count or not 1 < member.index <= member.count:
+            error = f"{shard} is not among the {self._count} shards here"
+        elif member.size != self._initial.size:
             error = (
-                f"shard {member.index}/{member.count} is not among the {self._count} shards here"
+                f"{shard} is of {member.size:,} parameters, this one of {self._initial.size:,}: "
+                "do all shards read one configuration?"
             )
+        if error is not None:
             refuse(_log, context, ValueError(error))
-        size = self._initial.size
-        if member.size != size:
-            error = (
-                f"shard {member.index}/{member.count} is of {member.size:,} parameters, this one "
-                f"of {size:,}: do all shards read one configuration?"
-            )
-            refuse(_log, context, ValueError(error))
-        beginning = shards_pb2.Beginning(set=self._saver.set_id, global_t=self._saver.global_t)
-        if self._saver.global_t is None:
-            begin, end = Shard(member.index, member.count).place(size)
-            beginning.vector = self._initial[begin:end].astype("<f4").tobytes()
-        return beginning
+        self._saver.one_has_left = False
+        if self._saver.last is not None:
+            return shards_pb2.Beginning(set=_message_of(self._saver.last))
+        begin, end = Shard(member.index, member.count).place(self._initial.size)
+        return shards_pb2.Beginning(vector=self._initial[begin:end].astype("<f4").tobytes())
 
-    def save_set(self, request: shards_pb2.Done, context: grpc.ServicerContext) -> Any:
+    def save_set(self, request: shards_pb2.Done, context: grpc.ServicerContext) -> shards_pb2.Done:
         """Let all shards save, since one is about to end."""
         try:
             self._save()
         except (CheckpointError, OSError) as error:
             refuse(_log, context, error, grpc.StatusCode.FAILED_PRECONDITION)
+        self._saver.one_has_left = True
         return shards_pb2.Done()
 
 
@@ -208,55 +197,34 @@ class OtherServicer:
         self._server = server
         self._saver = saver
         self._saving = threading.Lock()
-        self._saved_updates = server.updates()
         self.saves = SaveRecord()
 
     def handlers(self) -> grpc.GenericRpcHandler:
-        """Return what a gRPC server answers with."""
-        return _handlers(SavePart=(self.save_part, shards_pb2.Part))
+        """Return the handlers of a gRPC server."""
+        return handlers_of(_SERVICES["OtherShard"], self)
 
-    def save_part(self, part: shards_pb2.Part, context: grpc.ServicerContext) -> Any:
+    def save_part(self, part: shards_pb2.Part, context: grpc.ServicerContext) -> shards_pb2.Done:
         """Save a part of a set."""
+        name = _name_of(part.set)
         try:
-            if len(bytes.fromhex(part.set)) != len(bytes.fromhex(self._saver.set_id)):
-                raise ValueError(f"{part.set!r} is not the name of a set")
+            name.require_valid()
+            with self._saving, self.saves.saving():
+                self._saver.name, self._saver.kept = name, set(part.kept)
+                self._server.save_checkpoint()
         except ValueError as error:
             refuse(_log, context, error)
-        try:
-            self._save(part.set, part.global_t, set(part.kept))
-            sys.audit("relaax.shards.part")
         except (CheckpointError, OSError) as error:
             refuse(_log, context, error, grpc.StatusCode.FAILED_PRECONDITION)
+        sys.audit("relaax.shards.part")
         return shards_pb2.Done()
 
-    def save_what_is_new(self) -> None:
-        """Save what was learnt since the last part, as a newer part of the same set."""
-        if self._server.updates() == self._saved_updates:
-            return
-        saver = self._saver
-        step = max(saver.global_t, self._server.global_t())
-        self._save(saver.set_id, step, {saver.global_t, *saver.kept})
 
-    def _save(self, set_id: str, global_t: int, kept: set[int]) -> None:
-        with self._saving, self.saves.saving():
-            saver = self._saver
-            before = saver.set_id, saver.global_t, saver.kept
-            saver.set_id, saver.global_t, saver.kept = set_id, global_t, kept
-            updates = self._server.updates()
-            try:
-                self._server.save_checkpoint()
-            except BaseException:
-                saver.set_id, saver.global_t, saver.kept = before
-                raise
-            self._saved_updates = updates
+def _message_of(name: SetName) -> shards_pb2.Set:
+    return shards_pb2.Set(global_t=name.global_t, mark=name.mark)
 
 
-def _handlers(**methods: tuple[Any, Any]) -> grpc.GenericRpcHandler:
-    found = {
-        name: unary(answer, request.FromString, lambda reply: reply.SerializeToString())
-        for name, (answer, request) in methods.items()
-    }
-    return grpc.method_handlers_generic_handler(SERVICE_NAME, found)
+def _name_of(message: shards_pb2.Set) -> SetName:
+    return SetName(message.global_t, message.mark)
 
 
 class FirstShard:
@@ -264,17 +232,21 @@ class FirstShard:
 
     def __init__(self, url: str) -> None:
         self.url = url
-        self.bridge = Bridge(url, retry_for_s=0.0, patience_s=_START_S)
+        self._bridge = Bridge(url, retry_for_s=0.0, patience_s=_START_S)
         self._channel = open_channel(url)
-        self._join = _method(self._channel, "Join", shards_pb2.Beginning)
-        self._save_set = _method(self._channel, "SaveSet", shards_pb2.Done)
+        self._stub = shards_pb2_grpc.FirstShardStub(self._channel)
+        #: Whether it has answered last.
+        self.is_heard = True
 
     def join(self, shard: Shard, size: int) -> shards_pb2.Beginning:
-        """Return what a shard of a vector [size] begins with; BridgeError while this is away."""
-        self.bridge.status()  # which looks for it, and says why it is not reached
+        """Return the values that a shard of a vector [size] begins with.
+
+        BridgeError while the first shard is away, ConfigurationError if it refuses.
+        """
+        self._bridge.status()  # which looks for it, and says why it is not reached
         member = shards_pb2.Member(index=shard.index, count=shard.count, size=size)
         try:
-            beginning: shards_pb2.Beginning = self._join(member, timeout=_JOIN_S)
+            beginning: shards_pb2.Beginning = self._stub.Join(member, timeout=_JOIN_S)
         except grpc.RpcError as error:
             if error.code() is grpc.StatusCode.INVALID_ARGUMENT:
                 said = f"the first shard at {self.url} refuses: {error.details()}"
@@ -282,14 +254,40 @@ class FirstShard:
             raise BridgeError(f"the first shard at {self.url}: {error.details()}") from error
         return beginning
 
+    def until_over(self, stop: Stop, give_up_s: float = math.inf) -> bool:
+        """Wait until the training is over, and its end is saved; False if ``stop`` is set before.
+
+        The first shard has saved the end when it is gone. Abandoned if it is away for
+        ``give_up_s``.
+        """
+        heard_at, phase, complaint = time.monotonic(), Phase.TRAINING, RepeatedWarning(_log)
+        while not stop.wait(LOOK_S):
+            try:
+                phase, _ = self._bridge.status()
+            except BridgeError as error:
+                self.is_heard = False
+                if phase is Phase.CLOSING:
+                    return True
+                complaint.say(f"the first shard is away: {error}")
+                if time.monotonic() > heard_at + give_up_s:
+                    raise Abandoned(
+                        "the first shard", give_up_s, str(error), has_answered=True
+                    ) from error
+                continue
+            heard_at, self.is_heard = time.monotonic(), True
+            complaint.forget()
+        return phase is Phase.CLOSING
+
     def save_set(self) -> None:
-        """Let all shards save, if this one is there."""
-        with suppress(grpc.RpcError):  # what is new is saved beside the last set
-            self._save_set(shards_pb2.Done(), timeout=SAVE_DEADLINE_S)
+        """Let all shards save; warn if they cannot, so that the last set is the one before."""
+        try:
+            self._stub.SaveSet(shards_pb2.Done(), timeout=SAVE_DEADLINE_S)
+        except grpc.RpcError as error:
+            _log.warning("the updates since the last set are not saved: %s", error.details())
 
     def close(self) -> None:
         """Close the channels."""
-        self.bridge.close()
+        self._bridge.close()
         self._channel.close()
 
 
@@ -324,62 +322,27 @@ def serve_slice(
             )
         resources.callback(port.stop, 1.0)
         print(f"shard {shard} at {options.place}; the first is at {first.url}", flush=True)
-        watch = FirstWatch(first.bridge)
         operators.ready_if(
-            lambda: None if watch.is_heard else f"the first shard is not at {first.url}"
+            lambda: None if first.is_heard else f"the first shard is not at {first.url}"
         )
         operators.show(servicer.saves.counts)
         operators.begin()
-        if not watch.until_over(stop, options.give_up):
+        if not first.until_over(stop, options.give_up):
             port.refuse_calls()
             first.save_set()
-            servicer.save_what_is_new()
     return 0
 
 
 def begin(
     server: ParameterServerBase, part: Slice, saver: PartSaver, beginning: shards_pb2.Beginning
 ) -> None:
-    """Begin with what the first shard has said; CheckpointMismatch for a set that is not whole."""
-    saver.set_id, saver.global_t = beginning.set, beginning.global_t
-    if beginning.HasField("global_t"):
+    """Take the values that the first shard has named; CheckpointMismatch for a set not whole."""
+    if beginning.HasField("set"):
+        saver.name = _name_of(beginning.set)
         server.restore_latest_checkpoint()
         _log.info("global step is %d", server.global_t())
     else:
         part.begin_with(np.frombuffer(beginning.vector, "<f4"))
-
-
-class FirstWatch:
-    """Asks the first shard whether the training goes on."""
-
-    def __init__(self, bridge: Bridge) -> None:
-        self._bridge = bridge
-        #: Whether it has answered last.
-        self.is_heard = True
-
-    def until_over(self, stop: Stop, give_up_s: float = math.inf) -> bool:
-        """Wait until the training is over, and its end is saved; False if ``stop`` is set before.
-
-        The first shard has saved the end when it is gone. Abandoned if it is away for
-        ``give_up_s``.
-        """
-        heard_at, phase, complaint = time.monotonic(), Phase.TRAINING, RepeatedWarning(_log)
-        while not stop.wait(LOOK_S):
-            try:
-                phase, _ = self._bridge.status()
-            except BridgeError as error:
-                self.is_heard = False
-                if phase is Phase.CLOSING:
-                    return True
-                complaint.say(f"the first shard is away: {error}")
-                if time.monotonic() > heard_at + give_up_s:
-                    raise Abandoned(
-                        "the first shard", give_up_s, str(error), has_answered=True
-                    ) from error
-                continue
-            heard_at, self.is_heard = time.monotonic(), True
-            complaint.forget()
-        return phase is Phase.CLOSING
 
 
 def require_own_bridge(algorithm: Algorithm) -> None:

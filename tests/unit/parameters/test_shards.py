@@ -14,6 +14,7 @@ from shards import Shards, random_vectors, whole
 
 from relaax.algorithm_base import Gradient, Statistics
 from relaax.checkpoints import DirectoryStore
+from relaax.checkpoints.checkpoint_sets import SetName
 from relaax.errors import (
     BridgeError,
     CheckpointError,
@@ -263,7 +264,9 @@ def test_a_stopped_shard_loses_nothing(shards_of, tmp_path, caplog):
     assert "lost" not in caplog.text
 
 
-def test_all_that_are_stopped_one_after_another_lose_nothing(shards_of, tmp_path):
+def test_all_that_are_stopped_one_after_another_lose_no_more_than_comes_meanwhile(
+    shards_of, tmp_path, caplog
+):
     shards = shards_of(3, INITIAL, OPTIMIZERS["adam"], tmp_path)
     with shards.bridge() as bridge:
         bridge.synchronize(INITIAL, 10)
@@ -271,18 +274,29 @@ def test_all_that_are_stopped_one_after_another_lose_nothing(shards_of, tmp_path
         values = bridge.synchronize(INITIAL, 10)
     shards.others[2].leave()
     shards.kill_other(2)
-    shards.first.bridge().add(5)  # another shard has saved since, the second one cannot any more
+    shards.first.bridge().add(5)  # the second shard cannot save any more
     shards.others[3].leave()
     shards.kill_other(3)
     shards.first.save_checkpoint()
+    assert caplog.text.count("no set is saved: shard 2/3") == 2
+    assert "the last one is of step 20" in caplog.text
     shards.stop_first()
     shards.start_first()
     for index in (2, 3):
         shards.start_other(index)
     with shards.bridge() as bridge:
         restored = bridge.get_values()
-    assert restored.vector.tobytes() == values.vector.tobytes()
-    assert restored.global_t == 25
+    assert (restored.global_t, restored.vector.tobytes()) == (20, values.vector.tobytes())
+
+
+def test_a_shard_that_ends_without_the_first_one_says_what_is_not_saved(
+    shards_of, tmp_path, caplog
+):
+    shards = shards_of(2, INITIAL, SGD_OF, tmp_path)
+    shards.stop_first()
+    shards.others[2].leave()
+    shards.start_first()
+    assert "the updates since the last set are not saved: " in caplog.text
 
 
 def test_a_shard_that_is_stopped_without_a_place_for_checkpoints_ends(shards_of):
@@ -331,30 +345,27 @@ def test_a_step_is_saved_once(shards_of, tmp_path):
         assert shards.others[2].servicer.saves.saved == 2
 
 
-def test_while_a_shard_is_away_the_first_one_goes_on_with_the_last_set(shards_of, tmp_path):
-    shards = shards_of(2, INITIAL, SGD_OF, tmp_path)
+@pytest.mark.parametrize("steps", [0, 10])
+def test_while_a_killed_shard_is_away_nothing_is_saved_and_then_all_is(shards_of, tmp_path, steps):
+    shards = shards_of(3, INITIAL, SGD_OF, tmp_path)
     with shards.bridge() as bridge:
-        saved = bridge.synchronize(INITIAL, 10)
-        shards.first.save_checkpoint()
+        for _ in range(steps // 10):
+            bridge.synchronize(INITIAL, 10)
+            shards.first.save_checkpoint()
+        newest = bridge.synchronize(INITIAL, 10)
     shards.kill_other(2)
-    shards.first.bridge().add(5)
-    shards.first.save_checkpoint()
-    shards.stop_first()
-    shards.start_first()
+    with pytest.raises(CheckpointError, match=r"no set is saved: shard 2/3 at 127.0.0.1:\d+"):
+        shards.first.save_checkpoint()
     shards.start_other(2)
-    with shards.bridge() as bridge:
+    wait_for(shards.can_save, "a save of all")
+    shards.close()
+    with shards_of(3, INITIAL, SGD_OF, tmp_path).bridge() as bridge:
         values = bridge.get_values()
-    assert (values.global_t, values.vector.tobytes()) == (15, saved.vector.tobytes())
-
-
-def test_before_the_first_set_nothing_is_saved_while_a_shard_is_away(shards_of, tmp_path):
-    shards = shards_of(2, INITIAL, SGD_OF, tmp_path)
-    with shards.bridge() as bridge:
-        bridge.synchronize(INITIAL, 10)
-    shards.kill_other(2)
-    with pytest.raises(CheckpointError, match=r"no set is saved: shard 2/2 at 127.0.0.1:\d+"):
-        shards.first.save_checkpoint()
-    assert not list(tmp_path.glob("cp-*"))
+    assert values.global_t == steps + 10
+    for index in (1, 3):
+        np.testing.assert_array_equal(
+            slice_of(values.vector, index, 3), slice_of(newest.vector, index, 3)
+        )
 
 
 def test_old_parts_are_deleted_with_the_first_shard_s(shards_of, tmp_path):
@@ -388,7 +399,7 @@ def test_a_part_of_a_set_that_did_not_become_whole_is_passed_over(shards_of, tmp
         saved = bridge.synchronize(INITIAL, 10)
         shards.first.save_checkpoint()
         bridge.synchronize(INITIAL, 10)
-        shards.known.save_parts("00" * 8, 20, [10])  # and the first one is killed
+        shards.known.save_parts(SetName(20, bytes(8)), [10])  # and the first one is killed
     shards.close()
     with shards_of(2, INITIAL, SGD_OF, tmp_path).bridge() as bridge:
         values = bridge.get_values()
@@ -409,24 +420,24 @@ class TestASetThatIsNotWhole:
         return tmp_path
 
     def refusal(self, shards_of, place):
-        missing = "the checkpoint of step 20 is not whole: the part of shard 2/2 is missing in"
-        with pytest.raises(CheckpointMismatch, match=missing) as refused:
+        lacks = "the checkpoint of step 20 lacks the part of shard 2/2: "
+        with pytest.raises(CheckpointMismatch, match=lacks) as refused:
             shards_of(2, INITIAL, SGD_OF, place)
         return str(refused.value)
 
     def test_since_a_part_is_missing(self, shards_of, place):
         for path in (place / "shard-2-of-2").iterdir():
             path.unlink()
-        assert "(nothing is there)" in self.refusal(shards_of, place)
+        assert "there are: none" in self.refusal(shards_of, place)
 
     def test_since_a_part_is_older(self, shards_of, place):
         (place / "shard-2-of-2" / "cp-20.json").unlink()
-        assert "(that of step 10 is of another set)" in self.refusal(shards_of, place)
+        assert "there are: 10" in self.refusal(shards_of, place)
 
     def test_since_a_part_is_damaged(self, shards_of, place):
         (path,) = (place / "shard-2-of-2").glob("cp-20.*.safetensors")
         path.write_bytes(path.read_bytes()[:-1])
-        assert "(that of step 20 is damaged; " in self.refusal(shards_of, place)
+        assert "is whole. Start all shards with --restore" in self.refusal(shards_of, place)
 
     def test_since_a_part_is_foreign(self, shards_of, place, tmp_path_factory):
         other = tmp_path_factory.mktemp("other")
@@ -440,7 +451,7 @@ class TestASetThatIsNotWhole:
             path.unlink()
         for name in store.names():
             (place / "shard-2-of-2" / name).write_bytes(store.get(name))
-        assert "(that of step 20 is of another set)" in self.refusal(shards_of, place)
+        assert " is of another set" in self.refusal(shards_of, place)
 
     def test_gives_way_where_the_first_shard_s_part_is_damaged(self, shards_of, place):
         (path,) = place.glob("cp-20.*.safetensors")
