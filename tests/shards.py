@@ -1,6 +1,7 @@
 """A parameter server in several shards, each behind a gRPC port of its own, in one process."""
 
 import contextlib
+import threading
 
 import numpy as np
 from processes import free_port, wait_for
@@ -20,6 +21,7 @@ from relaax.parameters.process.shards import (
     begin,
 )
 from relaax.parameters.sharded import ShardedBridge
+from relaax.parameters.training_watch import first_answer
 from relaax.processes.shard import Shard
 
 
@@ -117,7 +119,11 @@ class Other:
         part = self.server.divide(shard)
         self._first = FirstShard(shards.addresses[0])
         try:
-            begin(self.server, part, saver, self._first.join(shard, part.size))
+            beginning = first_answer(
+                lambda: self._first.join(shard, part.size),
+                "the first shard", threading.Event(), give_up_s=20.0, pause_s=0.05,
+            )  # fmt: skip
+            begin(self.server, part, saver, beginning)
         except BaseException:
             self._first.close()
             raise

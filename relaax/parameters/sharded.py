@@ -7,12 +7,11 @@ parameters, and nothing orders the updates of different workers among shards.
 import logging
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from itertools import pairwise
 from typing import TypeAlias
 
-import grpc
 import numpy as np
 
 from relaax.algorithm_base import (
@@ -27,7 +26,7 @@ from relaax.algorithm_base import (
     Version,
 )
 from relaax.algorithm_base.bridge_base import gradient_of, require_default
-from relaax.errors import BridgeError, ParameterServerAway
+from relaax.errors import BridgeError
 from relaax.parameters import bridge_pb2
 from relaax.parameters.stub import Bridge, known_message, update_message
 from relaax.parameters.vectors import WithVector
@@ -172,17 +171,24 @@ class ShardedBridge(ParameterLink):
         return self._latest or [None] * len(self._shards)
 
     def _all(self, messages: Sequence[_Message]) -> list[_Reply | None]:
-        """Call all shards at once; return their answers, with None for each that is away."""
-        others = [
-            _begun(shard, message)
-            for shard, message in zip(self._shards[1:], messages[1:], strict=True)
+        """Call all shards at once; return their answers, with None for each that is away.
+
+        The first of the errors is raised once all calls have ended.
+        """
+        calls = [
+            shard.begin(message, on_this_thread=shard is self._first)
+            for shard, message in zip(self._shards, messages, strict=True)
         ]
-        calls = [_begun(self._first, messages[0], is_last=True), *others]
-        ended = [_ended(shard, call) for shard, call in zip(self._shards, calls, strict=True)]
-        for each in ended:
-            if isinstance(each, BridgeError):
-                raise each
-        return [None if isinstance(each, BridgeError) else each for each in ended]
+        replies: list[_Reply | None] = []
+        errors = []
+        for ended in calls:
+            try:
+                replies.append(ended())
+            except BridgeError as error:
+                errors.append(error)
+        if errors:
+            raise errors[0]
+        return replies
 
     def _warn_of_loss(self, number: int, steps: int, reply: _Reply | None, start: int) -> None:
         shard = self._shards[number]
@@ -249,34 +255,3 @@ def _slice_of(reply: _Reply, before: Values | None) -> Values:
             raise BridgeError("a shard sent no values, though they are not known here")
         vector = before.vector
     return Values(Version(fields.version, fields.incarnation), fields.global_t, vector)
-
-
-def _begun(
-    shard: Bridge, message: _Message, is_last: bool = False
-) -> Callable[[], _Reply] | ParameterServerAway:
-    try:
-        return shard.begin(message, is_last)
-    except ValueError:  # another thread has closed the channel
-        return _closed(shard)
-
-
-def _ended(
-    shard: Bridge, call: Callable[[], _Reply] | ParameterServerAway
-) -> _Reply | BridgeError | None:
-    """Return the answer of a call, None if the shard is away, or the error to raise."""
-    if isinstance(call, ParameterServerAway):
-        return call
-    try:
-        return call()
-    except (ValueError, grpc.FutureCancelledError):
-        return _closed(shard)
-    except grpc.RpcError as error:
-        try:
-            shard.require_away(error)
-        except BridgeError as refusal:
-            return refusal
-        return None
-
-
-def _closed(shard: Bridge) -> ParameterServerAway:
-    return ParameterServerAway(f"the way to {shard.url} is closed")

@@ -207,19 +207,33 @@ class Bridge(ParameterLink):
         return reply
 
     def begin(
-        self, message: WithVector[bridge_pb2.Update] | bridge_pb2.Known, is_last: bool = False
-    ) -> Callable[[], WithVector[bridge_pb2.Values]]:
+        self, message: WithVector[bridge_pb2.Update] | bridge_pb2.Known, on_this_thread: bool
+    ) -> Callable[[], WithVector[bridge_pb2.Values] | None]:
         """Begin a call with a gradient, or for values; return a function that waits for its answer.
 
-        It raises what gRPC does. The last of several calls at once takes less as a plain one, which
-        that function makes.
+        It returns None while the server is away. BridgeError if the server refuses the call,
+        ParameterServerAway if this bridge is closed. A call ``on_this_thread`` is made by that
+        function: of several calls at once, one takes less so.
         """
-        call = self._push if isinstance(message, WithVector) else self._pull
-        if is_last:
-            return partial(call, message, timeout=self._call_timeout_s)
-        result: Callable[[], WithVector[bridge_pb2.Values]]
-        result = call.future(message, timeout=self._call_timeout_s).result
-        return result
+        method = self._push if isinstance(message, WithVector) else self._pull
+        call = partial(method, message, timeout=self._call_timeout_s)
+        if not on_this_thread:
+            try:
+                call = method.future(message, timeout=self._call_timeout_s).result
+            except ValueError as error:
+                raise self._closed_error() from error
+
+        def ended() -> WithVector[bridge_pb2.Values] | None:
+            try:
+                reply: WithVector[bridge_pb2.Values] = call()
+            except (ValueError, grpc.FutureCancelledError) as error:
+                raise self._closed_error() from error
+            except grpc.RpcError as error:
+                self.require_away(error)
+                return None
+            return reply
+
+        return ended
 
     def require_away(self, error: grpc.RpcError) -> None:
         """Raise BridgeError for a call that was refused; else look for the server."""
@@ -227,6 +241,10 @@ class Bridge(ParameterLink):
             raise refusal_of(error, self.url) from error
         if not self._closed.is_set():
             self._reachability.look()
+
+    def _closed_error(self) -> ParameterServerAway:
+        """Return the error of a call whose channel another thread has closed."""
+        return ParameterServerAway(f"the way to {self.url} is closed")
 
     def _whole(self, reply: WithVector[bridge_pb2.Values]) -> Values:
         """Return the values of a parameter server that is not a shard."""
@@ -345,7 +363,7 @@ class Bridge(ParameterLink):
                 return reply
             except (grpc.RpcError, ValueError) as error:
                 if self._closed.is_set():  # by another thread: then a channel says ValueError
-                    raise ParameterServerAway(f"the way to {self.url} is closed") from error
+                    raise self._closed_error() from error
                 if isinstance(error, ValueError):
                     raise
                 self.require_away(error)

@@ -6,7 +6,6 @@ import threading
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 
-import grpc
 import numpy as np
 import pytest
 from processes import free_port, wait_for
@@ -121,10 +120,10 @@ def test_a_slice_of_a_step_that_cannot_be_reached_is_refused(shards_of):
     shards = shards_of(2, INITIAL, SGD_OF, max_global_step=30)
     part = slice_of(INITIAL, 2, 2)
     with contextlib.closing(stub.Bridge(shards.addresses[1])) as bridge:
-        late = stub.update_message(Gradient(part), at=2**64 - 1)
-        with pytest.raises(grpc.RpcError, match=f"global step {2**64 - 1} is more than"):
-            bridge.begin(late)()
-        assert bridge.begin(stub.update_message(Gradient(part), at=29))().fields.version == 1
+        late, last = (stub.update_message(Gradient(part), at=at) for at in (2**64 - 1, 29))
+        with pytest.raises(BridgeError, match=f"global step {2**64 - 1} is more than"):
+            bridge.begin(late, on_this_thread=True)()
+        assert bridge.begin(last, on_this_thread=True)().fields.version == 1
 
 
 def test_all_shards_apply_all_slices_of_several_workers(shards_of):
