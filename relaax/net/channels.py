@@ -5,7 +5,7 @@ import threading
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import grpc
 
@@ -26,8 +26,12 @@ _log = logging.getLogger(__name__)
 AUTHORIZATION, BEARER = "authorization", "Bearer "
 
 
-class RenewedChannel(grpc.Channel):
+class GuardedChannel(grpc.Channel):
     """Makes calls through a channel of ``connect``; connects anew once ``files`` have changed.
+
+    Each call shows ``token``, if there is one. A call with one message and one answer that is
+    refused is made again if there is a newer token than the one that it has shown: the server may
+    have read the same file a second before.
 
     ``connect`` runs at once, and its exceptions propagate. Each call looks at the files, at most
     once a second. If ``check`` raises for changed files, that is logged, and the channel stays: of
@@ -37,11 +41,13 @@ class RenewedChannel(grpc.Channel):
 
     def __init__(
         self,
-        files: Sequence[Path],
         connect: Callable[[], grpc.Channel],
-        check: Callable[[], object],
+        token: Callable[..., str] | None = None,
+        files: Sequence[Path] = (),
+        check: Callable[[], object] = lambda: None,
     ) -> None:
         self._connect, self._check = connect, check
+        self.token = token
         self._opened: list[grpc.Channel] = []
         self._lock = threading.Lock()
         self._newest = FromFiles(files, self._open, _complain)
@@ -53,19 +59,19 @@ class RenewedChannel(grpc.Channel):
 
     def unary_unary(self, *arguments: Any, **named: Any) -> Any:
         """Return the caller of a method, like a channel of gRPC."""
-        return _Method(self, lambda channel: channel.unary_unary(*arguments, **named))
+        return _Method(self, "unary_unary", arguments, named)
 
     def unary_stream(self, *arguments: Any, **named: Any) -> Any:
         """Return the caller of a method, like a channel of gRPC."""
-        return _Method(self, lambda channel: channel.unary_stream(*arguments, **named))
+        return _Method(self, "unary_stream", arguments, named)
 
     def stream_unary(self, *arguments: Any, **named: Any) -> Any:
         """Return the caller of a method, like a channel of gRPC."""
-        return _Method(self, lambda channel: channel.stream_unary(*arguments, **named))
+        return _Method(self, "stream_unary", arguments, named)
 
     def stream_stream(self, *arguments: Any, **named: Any) -> Any:
         """Return the caller of a method, like a channel of gRPC."""
-        return _Method(self, lambda channel: channel.stream_stream(*arguments, **named))
+        return _Method(self, "stream_stream", arguments, named)
 
     def subscribe(self, callback: Any, try_to_connect: bool = False) -> None:
         """Report how the connection is, until it is renewed."""
@@ -80,7 +86,7 @@ class RenewedChannel(grpc.Channel):
         for channel in self._opened:
             channel.close()
 
-    def __enter__(self) -> "RenewedChannel":
+    def __enter__(self) -> "GuardedChannel":
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -95,30 +101,82 @@ class RenewedChannel(grpc.Channel):
 
 
 class _Method:
-    """Makes the calls of a method, each on the newest channel."""
+    """Makes the calls of a method, each on the newest channel and with the token.
 
-    def __init__(self, renewed: RenewedChannel, method_of: Callable[[grpc.Channel], Any]) -> None:
-        self._renewed = renewed
-        self._method_of = method_of
+    ``kind`` is the maker of the method, by which the messages come alone or in streams.
+    """
+
+    def __init__(self, channel: GuardedChannel, kind: str, arguments: Any, named: Any) -> None:
+        self._channel = channel
+        self._method_of = lambda newest: getattr(newest, kind)(*arguments, **named)
+        #: A stream of messages is not there a second time.
+        self._is_repeated = kind == "unary_unary"
         #: The channel that was used last, and the method there.
         self._last: tuple[grpc.Channel | None, Any] = (None, None)
 
     def __call__(self, *arguments: Any, **named: Any) -> Any:
-        return self._method()(*arguments, **named)
+        return self._answered("__call__", *arguments, **named)
 
     def with_call(self, *arguments: Any, **named: Any) -> Any:
-        return self._method().with_call(*arguments, **named)
+        return self._answered("with_call", *arguments, **named)
 
     def future(self, *arguments: Any, **named: Any) -> Any:
-        return self._method().future(*arguments, **named)
+        token = self._token()
+        call = self._begun("future", token, *arguments, **named)
 
-    def _method(self) -> Any:
-        channel = self._renewed.newest()
+        def again(error: grpc.RpcError) -> Any:
+            return self._begun("future", self._newer(token, error), *arguments, **named)
+
+        return _RepeatedCall(call, again)
+
+    def _answered(self, way: str, *arguments: Any, **named: Any) -> Any:
+        token = self._token()
+        try:
+            return self._begun(way, token, *arguments, **named)
+        except grpc.RpcError as error:
+            return self._begun(way, self._newer(token, error), *arguments, **named)
+
+    def _token(self, **how: bool) -> str | None:
+        return None if self._channel.token is None else self._channel.token(**how)
+
+    def _newer(self, shown: str | None, error: grpc.RpcError) -> str:
+        """Return a newer token than a refused one; raise ``error`` if it has another cause."""
+        is_refused = error.code() is grpc.StatusCode.UNAUTHENTICATED
+        if is_refused and self._is_repeated and shown is not None:
+            newest = self._token(looks=True)
+            if newest is not None and newest != shown:
+                return newest
+        raise error
+
+    def _begun(self, way: str, token: str | None, *arguments: Any, **named: Any) -> Any:
+        if token is not None:
+            shown = (AUTHORIZATION, BEARER + token)
+            named = {**named, "metadata": [*(named.get("metadata") or ()), shown]}
+        channel = self._channel.newest()
         last, method = self._last
         if last is not channel:
             method = self._method_of(channel)
             self._last = channel, method
-        return method
+        begin: Any = getattr(method, way)
+        return begin(*arguments, **named)
+
+
+class _RepeatedCall:
+    """A call whose answer is waited for later; if it fails, ``again`` makes another or raises."""
+
+    def __init__(self, call: Any, again: Callable[[grpc.RpcError], Any]) -> None:
+        self._call = call
+        self._again = again
+
+    def result(self, timeout: float | None = None) -> Any:
+        try:
+            return self._call.result(timeout)
+        except grpc.RpcError as error:
+            self._call = self._again(error)
+        return self._call.result(timeout)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._call, name)
 
 
 def _complain(error: Exception) -> None:
@@ -134,22 +192,17 @@ def open_channel(url: str) -> grpc.Channel:
     """
     access = current_access()
     tls, options = access.tls, channel_options.client(access.proxy, run_of_this_process())
+    token = None if access.tokens is None else partial(access.tokens.own, Role.SERVER)
     if tls is not None and not url.startswith("unix:"):
-        channel = RenewedChannel(
+        return GuardedChannel(
+            lambda: grpc.secure_channel(url, _credentials(tls), options),
+            token,
             tls.paths,
-            connect=lambda: grpc.secure_channel(url, _credentials(tls), options),
             check=lambda: client_context(tls),
         )
-        return _with_tokens(channel, access)
     _require_that_no_token_can_be_read(access, url)
-    return _with_tokens(grpc.insecure_channel(url, options=options), access)
-
-
-def _with_tokens(channel: grpc.Channel, access: Access) -> grpc.Channel:
-    tokens = access.tokens
-    if tokens is None:
-        return channel
-    return grpc.intercept_channel(channel, _ShowToken(partial(tokens.own, Role.SERVER)))
+    channel = grpc.insecure_channel(url, options=options)
+    return channel if token is None else GuardedChannel(lambda: channel, token)
 
 
 def _credentials(files: TlsFiles) -> grpc.ChannelCredentials:
@@ -168,87 +221,3 @@ def _require_that_no_token_can_be_read(access: Access, url: str) -> None:
             f"the token would go to {url} in plain text, where others can read it: give "
             "--tls-ca, or allow it with --insecure"
         )
-
-
-class _CallDetails(NamedTuple):
-    method: str
-    timeout: float | None
-    metadata: Any
-    credentials: Any
-    wait_for_ready: bool | None
-    compression: Any
-
-
-class _CallDetailsOfGrpc(_CallDetails, grpc.ClientCallDetails):
-    """The details that gRPC hands on with a call."""
-
-
-class _ShowToken(
-    grpc.UnaryUnaryClientInterceptor,
-    grpc.UnaryStreamClientInterceptor,
-    grpc.StreamUnaryClientInterceptor,
-    grpc.StreamStreamClientInterceptor,
-):
-    """Puts a token into the metadata of each call.
-
-    A call with one message and one answer that is refused is made again if there is a newer token
-    than the one that it has shown: the server may have read the same file a second before.
-    """
-
-    def __init__(self, token: Callable[..., str]) -> None:
-        self._token = token
-
-    def intercept_unary_unary(self, continuation: Any, details: Any, request: Any) -> Any:
-        shown = self._token()
-
-        def again() -> Any | None:
-            newest = self._token(looks=True)
-            return None if newest == shown else continuation(_with_token(details, newest), request)
-
-        return _RepeatedCall(continuation(_with_token(details, shown), request), again)
-
-    def intercept_unary_stream(self, continuation: Any, details: Any, request: Any) -> Any:
-        return continuation(_with_token(details, self._token()), request)
-
-    def intercept_stream_unary(self, continuation: Any, details: Any, requests: Any) -> Any:
-        return continuation(_with_token(details, self._token()), requests)
-
-    def intercept_stream_stream(self, continuation: Any, details: Any, requests: Any) -> Any:
-        return continuation(_with_token(details, self._token()), requests)
-
-
-class _RepeatedCall:
-    """A call that is made ``again`` when its answer is waited for, and its token was refused.
-
-    ``again`` returns None where it would be refused in the same way.
-    """
-
-    def __init__(self, call: Any, again: Callable[[], Any | None]) -> None:
-        self._call = call
-        self._again = again
-
-    def result(self, timeout: float | None = None) -> Any:
-        try:
-            return self._call.result(timeout)
-        except grpc.RpcError as error:
-            if error.code() is not grpc.StatusCode.UNAUTHENTICATED:
-                raise
-            call = self._again()
-            if call is None:
-                raise
-            self._call = call
-        return self._call.result(timeout)
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._call, name)
-
-
-def _with_token(details: Any, token: str) -> _CallDetailsOfGrpc:
-    return _CallDetailsOfGrpc(
-        details.method,
-        details.timeout,
-        [*(details.metadata or ()), (AUTHORIZATION, BEARER + token)],
-        details.credentials,
-        details.wait_for_ready,
-        details.compression,
-    )
