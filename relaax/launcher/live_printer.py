@@ -4,7 +4,6 @@ import os
 import shutil
 import signal
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 from typing import Any, TextIO
 
 from honcho.printer import Printer
@@ -122,13 +121,13 @@ def _bar(progress: TrainingProgress) -> Table:
 def _figures(progress: TrainingProgress) -> Text:
     """Return as many figures as 80 columns have room for."""
     parts = [progress.steps(), progress.returns()]
-    if progress.needed_episodes is not None:  # instead of the connections
+    connected = progress.connected()
+    if progress.needed_episodes is not None:  # in place of the connections
         parts[-1] += f" ({progress.episodes} of {progress.needed_episodes})"
-        progress = replace(progress, connections=None)
+        connected = counted(progress.environments, "environment")
     if progress.mean_evaluation is not None:
         parts.append(progress.evaluated())
-    if progress.environments is not None:
-        parts.append(progress.connected())
+    parts.append(connected)
     return Text(" | ".join(parts), no_wrap=True, overflow="crop")
 
 

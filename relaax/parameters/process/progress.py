@@ -40,10 +40,9 @@ class TrainingProgress:
     last_t: int | None = None
     #: The mean return at which the training is over; None if no return ends it.
     goal_return: float | None = None
-    #: Environments that are connected; None if that is not known.
-    environments: int | None = None
-    #: On so many connections; None if that is not known.
-    connections: int | None = None
+    #: Environments that are connected, and their connections.
+    environments: int = 0
+    connections: int = 0
     #: Until ``last_t``; None if that is not known.
     seconds_left: int | None = None
     #: The goal is a mean of so many episodes; None if that is not known, or there are enough.
@@ -59,8 +58,7 @@ class TrainingProgress:
         parts = [f"{self.steps()} at {rate}", f"{self.returns()} ({self.averaged()})"]
         if self.mean_evaluation is not None:
             parts.append(f"{self.evaluated()} ({counted(self.evaluations, 'episode')})")
-        if self.environments is not None:
-            parts.append(self.connected())
+        parts.append(self.connected())
         parts.append(counted(self.checkpoints, "checkpoint"))
         if self.seconds_left is not None:
             parts.append(self.time_left())
@@ -89,10 +87,8 @@ class TrainingProgress:
         return f"evaluated {self.mean_evaluation:.1f}"
 
     def connected(self) -> str:
-        """Return how many environments there are, and on how many connections if that is known."""
-        environments = counted(self.environments or 0, "environment")
-        if self.connections is None:
-            return environments
+        """Return how many environments there are, and on how many connections."""
+        environments = counted(self.environments, "environment")
         return f"{environments} on {counted(self.connections, 'connection')}"
 
     def time_left(self) -> str:

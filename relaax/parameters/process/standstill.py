@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from relaax.parameters.process.progress import counted
-from relaax.telemetry.metrics import LEARNER, WAIT_OF, Metrics
+from relaax.telemetry.metrics import LEARNER
 from relaax.telemetry.operators.families import Metric, gauges
 
 #: Nothing is said before so many seconds without progress.
@@ -39,8 +39,8 @@ class Training:
     steps: int
     #: Of the parameters; None if they are not counted.
     updates: int | None
-    #: That are connected; None if that is not known.
-    environments: int | None
+    #: That are connected to RLX servers.
+    environments: int
 
 
 @dataclass
@@ -78,24 +78,21 @@ class _Count:
         return silent_s if silent_s >= max(PATIENCE_S, USUAL_TIMES * usual_s) else 0.0
 
 
-class Standstill(Metrics):
-    """Says that a training makes no progress, and why. Passes scalars on to ``metrics``.
+class Standstill:
+    """Says that a training makes no progress, and why.
 
-    Reports of other processes (``WaitReport``) are scalars; they are kept here. ``has_learner``:
-    a process of its own learns. ``rollout_steps``: where workers learn, the steps of an environment
-    that make an update. Unless anything ``learns``, no update is missed. Many threads may call it
-    at once, but ``look`` is for one.
+    ``has_learner``: a process of its own learns. ``rollout_steps``: where workers learn, the steps
+    of an environment that make an update. Unless anything ``learns``, no update is missed. Many
+    threads may call it at once, but ``look`` is for one.
     """
 
     def __init__(
         self,
-        metrics: Metrics,
         has_learner: bool,
         rollout_steps: int = 1,
         learns: bool = True,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._metrics = metrics
         self._has_learner = has_learner
         self._rollout_steps = rollout_steps
         self._learns = learns
@@ -112,14 +109,10 @@ class Standstill(Metrics):
         self.said = ""
         self._say_at = -math.inf
 
-    def scalar(self, name: str, y: float, x: float | None = None) -> None:
-        """Keep a report of a process that waits; pass all else on."""
-        if not name.startswith(WAIT_OF):
-            self._metrics.scalar(name, y, x)
-            return
-        part, _, reason = name.removeprefix(WAIT_OF).partition(": ")
+    def note_wait(self, part: str, reason: str, waited_s: float) -> None:
+        """Keep the report of a process (``WaitReport``); ``reason`` is "" where it works."""
         with self._lock:
-            self._reports[part] = _Report(reason, float(y), self._clock())
+            self._reports[part] = _Report(reason, waited_s, self._clock())
 
     def look(self, training: Training) -> str:
         """Return in words that the training stands still, and why; "" while it goes on.
@@ -127,7 +120,7 @@ class Standstill(Metrics):
         The log says it, too, once a minute.
         """
         now = self._clock()
-        self._had_environments |= bool(training.environments)
+        self._had_environments |= training.environments > 0
         self._steps.note(training.steps, now)
         if self._updates.note(training.updates, now):
             self._steps_at_update = training.steps
@@ -168,7 +161,7 @@ class Standstill(Metrics):
         if training.updates is None or not self._learns:
             return ""
         if not self._has_learner:
-            due = ROLLOUTS * self._rollout_steps * max(training.environments or 0, 1)
+            due = ROLLOUTS * self._rollout_steps * max(training.environments, 1)
             taken = training.steps - self._steps_at_update
             return f"{taken:,} steps came, and no worker sends a gradient" if taken > due else ""
         if LEARNER not in reports:
@@ -181,9 +174,9 @@ class Standstill(Metrics):
             return waiting
         if not training.environments and not self._had_environments:
             return "no environment has connected to an RLX server yet, and no actor has sent a step"
-        if training.environments == 0:
+        if not training.environments:
             return "no environment is connected to an RLX server any more"
-        connected = counted(training.environments or 0, "environment")
+        connected = counted(training.environments, "environment")
         be = "is" if training.environments == 1 else "are"
         return f"{connected} {be} connected, and no reward comes: the simulator is busy, or hangs"
 

@@ -7,22 +7,16 @@ from collections.abc import Callable
 from dataclasses import replace
 from enum import Enum
 
-from relaax.algorithm_base import (
-    Metrics,
-    ParameterServerBase,
-    Phase,
-    RefusesCalls,
-    RunningParameterServer,
-)
+from relaax.algorithm_base import ParameterServerBase, Phase, RefusesCalls, RunningParameterServer
 from relaax.errors import CheckpointError
 from relaax.parameters.process.progress import ProgressPrinter, StepRate, TrainingProgress
 from relaax.parameters.process.return_curve import ReturnCurve
-from relaax.parameters.process.standstill import Standstill, Training
+from relaax.parameters.process.standstill import Training
+from relaax.parameters.process.training_figures import TrainingFigures
 from relaax.parameters.sender_totals import SenderTotals
 from relaax.processes.stop_signal import Stop
 from relaax.telemetry.operators import SaveRecord
 from relaax.telemetry.throttled_log import in_words
-from relaax.telemetry.training import EpisodeReturns, WorkerCount
 
 _log = logging.getLogger(__name__)
 
@@ -74,58 +68,45 @@ class EndOfTraining(Enum):
 class TrainingMonitor:
     """The main loop of the parameter-server process. Other threads answer the workers meanwhile.
 
-    A training ends when the algorithm reports that it is over, when the mean of ``returns`` reaches
-    ``goal_return`` (if omitted, no return ends it), or at a signal. A checkpoint is saved every
-    ``checkpoint_interval_s`` seconds, and at the end; between them what a learner has published is
-    saved, no more often than every ``published_interval_s`` seconds. With ``keeps_serving`` the
-    values are served after the end, until a signal comes. ``environments`` and ``connections`` say
-    how many there are, ``evaluations`` what evaluations come to. ``curve`` keeps the mean return
-    beside the checkpoints, ``saves`` how saving goes, and ``senders`` whose steps were counted.
-    ``standstill`` says why nothing goes on.
-    ``missing`` says which shard is away, if any: then the training does not end, since the last
-    checkpoint needs all of them.
+    A training ends when the algorithm reports that it is over, when the mean return of ``figures``
+    reaches ``goal_return`` (if omitted, no return ends it), or at a signal. A checkpoint is saved
+    every ``checkpoint_interval_s`` seconds, and at the end; between them the values that a learner
+    has published are saved, no more often than every ``published_interval_s`` seconds. With
+    ``keeps_serving`` the values are served after the end, until a signal comes. ``curve`` keeps the
+    mean return beside the checkpoints, and ``senders`` whose steps were counted. ``missing`` names
+    a shard that is away: then the training does not end, since the last checkpoint needs it.
     """
 
     def __init__(
         self,
         parameter_server: ParameterServerBase,
         bridge: RunningParameterServer,
-        returns: EpisodeReturns,
-        metrics: Metrics,
+        figures: TrainingFigures,
+        senders: SenderTotals,
         *,
         goal_return: float | None = None,
         checkpoint_interval_s: float,
         published_interval_s: float = 1.0,
         keeps_serving: bool = False,
-        environments: WorkerCount | None = None,
-        connections: WorkerCount | None = None,
-        evaluations: EpisodeReturns | None = None,
         curve: ReturnCurve | None = None,
-        saves: SaveRecord | None = None,
-        senders: SenderTotals | None = None,
-        standstill: Standstill | None = None,
-        missing: Callable[[], str | None] | None = None,
+        missing: Callable[[], str | None] = lambda: None,
     ) -> None:
         self._parameter_server = parameter_server
         self._bridge = bridge
-        self._returns = returns
-        self._metrics = metrics
+        self._figures = figures
+        self._senders = senders
         self._goal_return = goal_return
         self._checkpoint_interval_s = checkpoint_interval_s
         self._published_interval_s = published_interval_s
         self._keeps_serving = keeps_serving
-        self._environments = environments
-        self._connections = connections
-        self._evaluations = evaluations
         self._curve = curve
-        self._saves = saves or SaveRecord(checkpoint_interval_s)
-        self._senders = senders or SenderTotals()
-        self._standstill = standstill
+        self._missing = missing
+        #: How saving goes.
+        self.saves = SaveRecord(checkpoint_interval_s)
         last_t = parameter_server.max_global_step()
         self._last_t = None if last_t is None or not math.isfinite(last_t) else int(last_t)
         self._printer = ProgressPrinter()
         self._began_with = parameter_server.global_t()
-        self._missing = missing or (lambda: None)
         self._rate = StepRate(self._began_with)
         self._steps_per_s = 0.0
 
@@ -185,22 +166,24 @@ class TrainingMonitor:
     def progress(self) -> TrainingProgress:
         """Return how the training is; any thread may ask."""
         global_t, last_t = self._parameter_server.global_t(), self._last_t
-        is_early = self._goal_return is not None and not self._returns.is_full()
+        figures = self._figures
+        returns, evaluations = figures.returns, figures.evaluations
+        is_early = self._goal_return is not None and not returns.is_full()
         return TrainingProgress(
             global_t=global_t,
             steps_per_s=self._steps_per_s,
-            mean_return=self._returns.mean(),
-            episodes=self._returns.size(),
-            needed_episodes=self._returns.window if is_early else None,
-            mean_evaluation=None if self._evaluations is None else self._evaluations.mean(),
-            evaluations=0 if self._evaluations is None else self._evaluations.size(),
-            checkpoints=self._saves.saved,
+            mean_return=returns.mean(),
+            episodes=returns.size(),
+            needed_episodes=returns.window if is_early else None,
+            mean_evaluation=evaluations.mean(),
+            evaluations=evaluations.size(),
+            checkpoints=self.saves.saved,
             last_t=last_t,
             goal_return=self._goal_return,
-            environments=None if self._environments is None else self._environments.total(),
-            connections=None if self._connections is None else self._connections.total(),
+            environments=figures.environments.total(),
+            connections=figures.connections.total(),
             seconds_left=self._seconds_left(global_t),
-            standstill="" if self._standstill is None else self._standstill.said,
+            standstill=figures.standstill.said,
         )
 
     def _announce_the_end(self, stop: Stop) -> None:
@@ -242,26 +225,23 @@ class TrainingMonitor:
 
     def _measure_rate(self) -> None:
         self._steps_per_s = self._rate.update(self._parameter_server.global_t())
-        self._metrics.scalar("server/steps per second", self._steps_per_s)
-        for name, counted in (
-            ("environments", self._environments),
-            ("connections", self._connections),
-        ):
-            if counted is not None:
-                self._metrics.scalar(f"server/{name}", counted.total())
+        figures = self._figures
+        figures.scalar("server/steps per second", self._steps_per_s)
+        figures.scalar("server/environments", figures.environments.total())
+        figures.scalar("server/connections", figures.connections.total())
 
     def _look_for_a_standstill(self) -> None:
-        if self._standstill is not None:
-            server, environments = self._parameter_server, self._environments
-            connected = None if environments is None else environments.total()
-            self._standstill.look(Training(server.global_t(), server.updates(), connected))
+        server, figures = self._parameter_server, self._figures
+        connected = figures.environments.total()
+        figures.standstill.look(Training(server.global_t(), server.updates(), connected))
 
     def _return_is_reached(self) -> bool:
-        goal, mean = self._goal_return, self._returns.mean()
-        return goal is not None and mean is not None and self._returns.is_full() and mean >= goal
+        goal, returns = self._goal_return, self._figures.returns
+        mean = returns.mean()
+        return goal is not None and mean is not None and returns.is_full() and mean >= goal
 
     def _save(self) -> None:
-        with self._saves.saving(), self._senders.recording():
+        with self.saves.saving(), self._senders.recording():
             self._parameter_server.save_checkpoint()
         if self._curve is not None:
             self._curve.save()
@@ -305,7 +285,7 @@ class TrainingMonitor:
         if self._has_taken_steps():
             self._save_or_warn()
         else:
-            self._saves.note_current()
+            self.saves.note_current()
 
     def _save_or_warn(self) -> None:
         where = self._parameter_server.checkpoint_location()
@@ -322,7 +302,7 @@ class TrainingMonitor:
             print(where, flush=True)
 
     def _note_return(self) -> None:
-        mean = self._returns.mean()
+        mean = self._figures.returns.mean()
         if self._curve is not None and mean is not None:
             self._curve.add(self._parameter_server.global_t(), mean)
 
@@ -337,7 +317,7 @@ class TrainingMonitor:
         said = f"{end.value}: global step {self._parameter_server.global_t():,}; "
         if not self._has_something_to_save(end):
             return f"{said}no step was taken, and no checkpoint was saved"
-        goal, mean = self._goal_return, self._returns.mean()
+        goal, mean = self._goal_return, self._figures.returns.mean()
         if end is EndOfTraining.STEPS and goal is not None:
             reached = "-" if mean is None else f"{mean:.1f}"
             said += f"the mean return is {reached}, not {goal:g} as was the goal; "

@@ -24,29 +24,26 @@ from relaax.parameters.process.progress import TrainingProgress
 from relaax.parameters.process.return_curve import PlotLabels, ReturnCurve
 from relaax.parameters.process.shards import FirstServicer, OtherShards, require_own_bridge
 from relaax.parameters.process.standstill import Standstill
+from relaax.parameters.process.training_figures import TrainingFigures
 from relaax.parameters.process.training_monitor import TrainingMonitor
 from relaax.parameters.sender_totals import SenderTotals
 from relaax.processes.directory_lock import owned
 from relaax.telemetry.metrics import (
     CONNECTIONS_OF,
     ENVIRONMENTS_OF,
-    EVALUATION_REWARD,
     OF_CLIENT,
     OF_EVALUATING_CLIENT,
     Metrics,
 )
-from relaax.telemetry.operators import OperatorPort, SaveRecord, counter, gauge
+from relaax.telemetry.operators import OperatorPort, counter, gauge
 from relaax.telemetry.operators.families import Metric, gauges
 from relaax.telemetry.training import (
     ClientMetricLimits,
-    EpisodeReturns,
-    EvaluationScores,
     EventWriter,
     RunRecord,
     S3Mirror,
     SeveralMetrics,
     WandbWriter,
-    WorkerCount,
     describe_run,
 )
 
@@ -67,9 +64,6 @@ PUBLISHED_INTERVAL_AT_S3_S = 30.0
 
 #: How often it is written how far the metrics of a run are, to a directory and to S3.
 RECORD_INTERVAL_S, RECORD_INTERVAL_AT_S3_S = 5.0, 60.0
-
-#: How many of the latest evaluations the progress line shows the mean of.
-EVALUATIONS_SHOWN = 20
 
 
 class NewestScalars(Metrics):
@@ -117,9 +111,6 @@ def figures(parameter_server: ParameterServerBase, progress: TrainingProgress) -
             yield gauge(name, means, value)
 
 
-#: Listens at an address.
-_OpenPort: TypeAlias = Callable[[str], RunningParameterServer]
-
 #: Answers the callers of a bridge.
 Listen: TypeAlias = Callable[[ParameterLink], RunningParameterServer]
 
@@ -141,45 +132,40 @@ def training_monitor(
     resources.enter_context(owned(options.checkpoint_dir, "relaax-parameter-server"))
     place = options.checkpoint_dir, options.checkpoint_aws_s3
     store = store_of(*place, options.aws)
+    standstill = Standstill(algorithm.has_learner(config), config.rollout_steps(), config.learns())
     writer = _metrics(configuration, global_step, store, resources, operators)
-    returns = EpisodeReturns(writer, options.goal_episodes)
-    environments = WorkerCount(returns, ENVIRONMENTS_OF)
-    connections = WorkerCount(environments, CONNECTIONS_OF)
-    evaluations = EpisodeReturns(connections, EVALUATIONS_SHOWN, EVALUATION_REWARD)
+    training = TrainingFigures(writer, standstill, options.goal_episodes)
     senders = SenderTotals()
     kept = options.checkpoints_to_keep, options.keep_best
-    saver = saver_of(store, *kept, options.restore, returns.earned, senders)
-    standstill = Standstill(
-        evaluations, algorithm.has_learner(config), config.rollout_steps(), config.learns()
-    )
-    metrics: Metrics = standstill
+    saver = saver_of(store, *kept, options.restore, training.returns.earned, senders)
     if isinstance(saver, CheckpointSaver):
-        metrics = EvaluationScores(metrics, saver.scores.add)
+        training.on_score = saver.scores.add
         resources.callback(saver.close)
     others = _other_shards(options, resources, algorithm)
     saves_to = saver if others is None else FirstSaver(saver, others.save_parts)
-    parameter_server: ParameterServerBase = algorithm.ParameterServer(config, saves_to, metrics)
+    parameter_server: ParameterServerBase = algorithm.ParameterServer(config, saves_to, training)
     resources.callback(parameter_server.close)
-    saves = SaveRecord(options.checkpoint_interval)
-    open_port: _OpenPort = partial(_open_port, algorithm, parameter_server, senders)
     if listen is not None:
-        service = parameter_server.bridge()
-        open_port = lambda _: listen(service)  # noqa: E731 - the address is not used
+        answer: Callable[[], RunningParameterServer] = partial(listen, parameter_server.bridge())
     elif others is not None and isinstance(saves_to, FirstSaver):
-        open_port = _first_port(parameter_server, others, saves_to, senders)
+        answer = _first_port(str(options.place), parameter_server, others, saves_to, senders)
         operators.ready_if(others.missing)
         operators.show(others.figures)
+    else:
+        answer = partial(_port, str(options.place), algorithm, parameter_server, senders)
     global_step.parameter_server = parameter_server
     _restore(parameter_server)
     global_step.go_on()
     curve = None if store is None else ReturnCurve(store, _labels(configuration))
     if curve is not None:
         curve.restore(parameter_server.global_t())
+    with naming_bind():
+        port = answer()
     monitor = TrainingMonitor(
         parameter_server,
-        _listening(open_port, str(options.place)),
-        returns,
-        writer,
+        port,
+        training,
+        senders,
         goal_return=options.goal_return,
         checkpoint_interval_s=options.checkpoint_interval,
         published_interval_s=(
@@ -188,26 +174,20 @@ def training_monitor(
             else PUBLISHED_INTERVAL_AT_S3_S
         ),
         keeps_serving=options.keep_serving,
-        environments=environments,
-        connections=connections,
-        evaluations=evaluations,
         curve=curve,
-        saves=saves,
-        senders=senders,
-        standstill=standstill,
-        missing=None if others is None else others.missing,
+        missing=(lambda: None) if others is None else others.missing,
     )
     operators.show(lambda: figures(parameter_server, monitor.progress()))
     operators.show(standstill.figures)
     operators.note(lambda: standstill.said)
     if store is not None:
-        operators.show(saves.figures)
+        operators.show(monitor.saves.figures)
     operators.begin()
     return monitor
 
 
-def _open_port(
-    algorithm: Algorithm, parameter_server: ParameterServerBase, senders: SenderTotals, address: str
+def _port(
+    address: str, algorithm: Algorithm, parameter_server: ParameterServerBase, senders: SenderTotals
 ) -> RunningParameterServer:
     control = algorithm.BridgeControl
     own = BridgeControl(senders) if control is BridgeControl else control()
@@ -237,12 +217,13 @@ def _other_shards(
 
 
 def _first_port(
+    address: str,
     parameter_server: ParameterServerBase,
     others: OtherShards,
     saver: FirstSaver,
     senders: SenderTotals,
-) -> _OpenPort:
-    """Let a parameter server own the first slice; return what opens its port."""
+) -> Callable[[], RunningParameterServer]:
+    """Let a parameter server own the first slice; return the function that opens its port."""
     initial = parameter_server.bridge().get_values().vector
     if initial is None:
         raise ConfigurationError("--shard: this algorithm has no values that could be divided")
@@ -253,7 +234,7 @@ def _first_port(
             parameter_server.save_checkpoint()
 
     servicer = FirstServicer(others.count, initial, saver, save)
-    return lambda address: GrpcParameterServer(
+    return lambda: GrpcParameterServer(
         address,
         parameter_server.bridge(),
         [servicer.handlers()],
@@ -261,11 +242,6 @@ def _first_port(
         senders=senders,
         part=part,
     )
-
-
-def _listening(open_port: _OpenPort, address: str) -> RunningParameterServer:
-    with naming_bind():
-        return open_port(address)
 
 
 class _GlobalStep:

@@ -22,13 +22,15 @@ SOME = TrainingProgress(
 
 def test_the_line_names_step_rate_return_and_checkpoints():
     assert str(SOME) == (
-        "training: step 12,345 at 3,210/s | return 97.2 (100 episodes) | 2 checkpoints"
+        "training: step 12,345 at 3,210/s | return 97.2 (100 episodes) | "
+        "0 environments on 0 connections | 2 checkpoints"
     )
 
 
 def test_one_of_a_kind_is_said_in_the_singular():
-    progress = replace(SOME, episodes=1, checkpoints=1, environments=1)
-    assert str(progress).endswith("(1 episode) | 1 environment | 1 checkpoint")
+    progress = replace(SOME, episodes=1, checkpoints=1, environments=1, connections=1)
+    said = "(1 episode) | 1 environment on 1 connection | 1 checkpoint"
+    assert str(progress).endswith(said)
 
 
 #: All that can be known of a training.

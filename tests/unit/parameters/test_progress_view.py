@@ -114,7 +114,7 @@ def test_a_training_without_a_last_step_is_drawn_too(resize):
     drawn = view().draw(TrainingProgress(7, 0, None, 0, 0))
     bar, figures = on_screen(as_sent(drawn))
     assert "%" not in bar
-    assert figures == "step 7 | return -"
+    assert figures == "step 7 | return - | 0 environments on 0 connections"
 
 
 def test_a_bar_without_an_end_is_not_one_that_has_not_begun(resize, monkeypatch):

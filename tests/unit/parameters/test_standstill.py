@@ -3,6 +3,7 @@
 import pytest
 
 from relaax.parameters.process.standstill import Standstill, Training
+from relaax.parameters.process.training_figures import TrainingFigures
 from relaax.telemetry.metrics import LEARNER, Metrics, NullMetrics, WaitReport
 
 
@@ -18,9 +19,8 @@ class Watched:
 
     def __init__(self, has_learner=False, rollout_steps=5, learns=True):
         self.clock = Clock()
-        self.passed_on = []
-        record = Recorded(self.passed_on)
-        self.standstill = Standstill(record, has_learner, rollout_steps, learns, self.clock)
+        self.standstill = Standstill(has_learner, rollout_steps, learns, self.clock)
+        self.metrics = TrainingFigures(NullMetrics(), self.standstill, 1)
         self.reports = {}
 
     def after(self, seconds, steps=0, updates=None, environments=1, **waits):
@@ -34,7 +34,7 @@ class Watched:
 
     def _report(self, part):
         name = LEARNER if part == "learner" else part
-        return self.reports.setdefault(part, WaitReport(self.standstill, name, self.clock))
+        return self.reports.setdefault(part, WaitReport(self.metrics, name, self.clock))
 
 
 class Recorded(Metrics):
@@ -149,13 +149,6 @@ def test_the_figures_say_what_is_missing_and_for_how_long():
     assert {s.labels["without"]: s.value for s in metric.samples} == {"steps": 39, "updates": 0}
 
 
-def test_other_scalars_are_passed_on_and_reports_are_not():
-    watched = Watched()
-    watched.after(10, part="reason")
-    watched.standstill.scalar("loss", 1.0, 2.0)
-    assert watched.passed_on == [("loss", 1.0, 2.0)]
-
-
 def test_a_report_comes_every_five_seconds_of_a_process_that_works_too():
     sent, clock = [], Clock()
     report = WaitReport(Recorded(sent), "the learner", clock)
@@ -177,7 +170,3 @@ def test_a_report_says_how_long_one_reason_has_lasted(reason):
     clock.now += 5
     report.note(reason)
     assert sent[-1] == (f"server/wait of part: {reason}", 11 if reason == "one" else 5, None)
-
-
-def test_a_watch_needs_no_metrics():
-    assert Standstill(NullMetrics(), False).look(Training(0, None, None)) == ""

@@ -75,8 +75,8 @@ def blocked(monkeypatch):
 
 def test_the_package_exports_these_names():
     assert package.__all__ == [
-        "ClientMetricLimits", "EpisodeReturns", "EvaluationScores", "EventWriter", "RunRecord",
-        "S3Mirror", "SeveralMetrics", "WandbWriter", "WorkerCount", "describe_run",
+        "ClientMetricLimits", "EventWriter", "RunRecord", "S3Mirror", "SeveralMetrics",
+        "WandbWriter", "describe_run",
     ]  # fmt: skip
 
 

@@ -9,7 +9,7 @@ from stored_metrics import StoredMetrics
 
 from relaax.telemetry.throttled_log import RateLimit
 from relaax.telemetry.training import ClientMetricLimits
-from relaax.telemetry.training.passing_metrics import BURST_S
+from relaax.telemetry.training.client_limits import BURST_S
 
 
 class Limited:
