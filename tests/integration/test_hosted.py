@@ -16,8 +16,8 @@ from relaax.launcher.engines.hosted_program import CANNOT_START, Run
 pytestmark = pytest.mark.integration
 
 
-def run(command: str, directory: Path, stop: str = "") -> Run:
-    return Run(command, str(directory), {"RELAAX_COPY": "2"}, 10.0, stop)
+def run(command: str, directory: Path) -> Run:
+    return Run(command, str(directory), {"RELAAX_COPY": "2"}, 10.0)
 
 
 def ended(hosted: Hosted) -> tuple[list[bytes], int]:
@@ -37,6 +37,26 @@ def test_output_and_status_come(tmp_path: Path):
     assert ended(hosted) == ([b"2\n", f"{tmp_path}\n".encode()], 3)
     hosted.start(run("echo again", tmp_path))
     assert ended(hosted) == ([b"again\n"], 0)
+
+
+def test_a_command_that_ends_in_the_middle_of_a_line_has_said_it(tmp_path: Path):
+    hosted = Hosted()
+    hosted.start(run("printf '#status 7\\nhalf'", tmp_path))
+    assert ended(hosted) == ([b"#status 7\n", b"half\n"], 0)
+
+
+def test_a_program_that_runs_it_elsewhere_is_passed_through(tmp_path: Path):
+    hosted = Hosted(through=["sh", "-c", 'echo waiting; exec "$@"', "sh"])
+    assert hosted.start(run("trap 'exit 5' TERM; echo ready; sleep 60 & wait", tmp_path)) > 0
+    wait_for(lambda: b"ready\n" in hosted.output()[0], "the command being ready")
+    hosted.signal(signal.SIGTERM)
+    assert ended(hosted) == ([], 5)
+
+
+def test_a_program_that_cannot_run_it_elsewhere_is_heard(tmp_path: Path):
+    hosted = Hosted(through=["sh", "-c", "echo no such node >&2"])
+    hosted.start(run("echo never", tmp_path))
+    assert ended(hosted) == ([b"no such node\n"], CANNOT_START)
 
 
 def test_a_signal_reaches_the_command_and_what_it_has_started(tmp_path: Path):
@@ -65,12 +85,7 @@ def test_a_folder_that_is_not_on_this_machine_is_named(tmp_path: Path):
     assert lines == [f"there is no directory {tmp_path / 'other'} on this machine\n".encode()]
 
 
-@pytest.mark.parametrize(
-    ("stop", "has_saved"), [("", True), ("false", True), ("touch told; kill -9 -$(cat pid)", False)]
-)
-def test_it_saves_and_ends_when_the_one_who_runs_it_is_killed(
-    tmp_path: Path, stop: str, has_saved: bool
-):
+def test_it_saves_and_ends_when_the_one_who_runs_it_is_killed(tmp_path: Path):
     """Even one that kills its children and its group at its end, as Ray's processes do."""
     program = f"""
 import os, psutil, signal, time
@@ -78,7 +93,7 @@ from relaax.launcher.engines.hosted import Hosted
 from relaax.launcher.engines.hosted_program import Run
 hosted = Hosted(detached=True)
 command = "trap 'sleep 1; touch saved; exit' TERM; echo $$ > pid; while true; do sleep 0.1; done"
-print(hosted.start(Run(command, {str(tmp_path)!r}, {{}}, 10.0, {stop!r})))
+print(hosted.start(Run(command, {str(tmp_path)!r}, {{}}, 10.0)))
 while not os.path.exists({str(tmp_path / "pid")!r}):
     time.sleep(0.01)
 for child in psutil.Process().children():
@@ -92,7 +107,7 @@ os.killpg(0, signal.SIGKILL)
     assert killed.returncode == -signal.SIGKILL
     pid = int((tmp_path / "pid").read_text())
     wait_for(lambda: not psutil.pid_exists(pid), "the end of the command")
-    assert (tmp_path / "saved").exists() is has_saved
+    assert (tmp_path / "saved").exists()
 
 
 def test_a_port_is_the_one_that_is_written_or_the_next():

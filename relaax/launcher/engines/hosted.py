@@ -7,9 +7,8 @@ import socket
 import subprocess
 import sys
 import threading
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from contextlib import suppress
-from typing import IO, Any
 
 from relaax.address import MAX_PORT
 from relaax.errors import ConfigurationError
@@ -44,38 +43,38 @@ class Hosted:
 
     The command ends with the process that made this: with SIGTERM, and SIGKILL if it takes long.
     Where that process kills its children at its end, the command is ``detached`` from it.
+    ``through`` is a command that runs another one elsewhere, such as ``srun``.
     """
 
-    def __init__(self, *, detached: bool = False) -> None:
+    def __init__(self, *, through: Sequence[str] = (), detached: bool = False) -> None:
+        self._through = through
         self._flags = ["--detached"] if detached else []
         self._lines: queue.Queue[bytes | int] = queue.Queue(_LINES)
-        self._pid: int | None = None
+        self._program: subprocess.Popen[bytes] | None = None
+        #: The words of the program, with their numbers.
+        self._said: dict[bytes, int] = {}
 
     def start(self, run: Run) -> int:
         """Start a command and return its number, 0 if it could not be started.
 
-        Its lines and its status are returned by ``output``.
+        Its lines and its status are returned by ``output``. The number is of the program that runs
+        the command elsewhere, if it is not run here.
         """
-        status, theirs = os.pipe()
         # Nothing but the standard library is imported: so it starts soon.
-        command = [sys.executable, "-E", "-S", "-P", hosted_program.__file__]
-        with os.fdopen(theirs, "wb"):
-            program = subprocess.Popen(  # noqa: S603  # this project's own
-                [*command, "--status", str(theirs), *self._flags],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.STDOUT,
-                pass_fds=[theirs],
-                start_new_session=True,
-            )
-        life: Any = program.stdin
-        life.write(run.line().encode())
-        life.flush()
-        words = os.fdopen(status)
-        said = _said(words)
-        self._pid = said.get(hosted_program.GROUP)
-        threading.Thread(target=self._read, args=(program, words, said), daemon=True).start()
-        return self._pid or 0
+        command = [sys.executable, "-E", "-S", "-P", hosted_program.__file__, *self._flags]
+        self._said = {}
+        self._program = subprocess.Popen(  # noqa: S603  # this project's own
+            [*self._through, *command],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
+        self._order(run.line())
+        if not self._through and self._program.stdout is not None:
+            self._take(self._program.stdout.readline())
+        threading.Thread(target=self._read, args=(self._program,), daemon=True).start()
+        return self._program.pid if self._through else self._said.get(hosted_program.GROUP, 0)
 
     def output(self) -> tuple[list[bytes], int | None]:
         """Return the lines since the last call, and the status if the command has ended.
@@ -93,24 +92,32 @@ class Hosted:
 
     def signal(self, number: int) -> None:
         """Send a signal to the command and to all processes that it has started."""
-        if self._pid is not None:
-            with suppress(ProcessLookupError):
-                os.killpg(self._pid, number)
+        self._order(f"{number:d}\n")
 
-    def _read(self, program: subprocess.Popen[bytes], words: IO[str], said: dict[str, int]) -> None:
-        """Keep the printed lines, until the command ends; its standard input is closed then."""
-        with program, words:
+    def _order(self, line: str) -> None:
+        """Write a line to the program, unless it has ended."""
+        if self._program is not None and self._program.stdin is not None:
+            with suppress(OSError, ValueError):
+                os.write(self._program.stdin.fileno(), line.encode())
+
+    def _read(self, program: subprocess.Popen[bytes]) -> None:
+        """Keep the printed lines, until the command ends."""
+        with program:
             for line in program.stdout or ():
-                self._lines.put(line)
-            code = {**said, **_said(words)}.get(hosted_program.STATUS)
+                self._take(line)
+        code = self._said.get(hosted_program.STATUS)
         if code is None:  # the program was killed, or could not begin
-            self.signal(signal.SIGKILL)
-            code = hosted_program.CANNOT_START if self._pid is None else -signal.SIGKILL
-        self._pid = None
+            group = self._said.get(hosted_program.GROUP)
+            if group is not None and not self._through:
+                with suppress(ProcessLookupError):
+                    os.killpg(group, signal.SIGKILL)
+            code = hosted_program.CANNOT_START if group is None else -signal.SIGKILL
         self._lines.put(code)
 
-
-def _said(words: IO[str]) -> dict[str, int]:
-    """Return the word and number of the next line; nothing at the end."""
-    name, _, number = words.readline().partition(" ")
-    return {name: int(number)} if number else {}
+    def _take(self, line: bytes) -> None:
+        """Keep a line of the command, of this project's program, or of the one around it."""
+        word, _, number = line.removeprefix(hosted_program.OWN).partition(b" ")
+        if line.startswith(hosted_program.OWN) and number.strip().lstrip(b"-").isdigit():
+            self._said[word] = int(number)
+        else:
+            self._lines.put(line.removeprefix(hosted_program.OUTPUT))

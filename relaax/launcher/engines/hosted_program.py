@@ -1,19 +1,17 @@
 """A program that runs one process of a Procfile, on the machine where that is to be.
 
-    python -m relaax.launcher.engines.hosted_program [--status FD] [--detached] < RUN
+    python -m relaax.launcher.engines.hosted_program [--detached] < ORDERS
 
-``RUN`` is a line of JSON, ``Run.line``. The program runs the command in a shell and a session of
-its own, outlives the signals that end it, prints its output, and exits with its status, or with
-128 + N if signal N ended it. It imports the standard library alone, and starts in 50 ms.
+The first line of ``ORDERS`` is ``Run.line``, JSON, and each further one the number of a signal for
+the command. Where they end, as they do when the launcher is killed, the command is stopped. It runs
+in a shell and a session of its own, so that it outlives signals that end this program.
 
-With ``--status`` it writes the number of the command's process group into the pipe ``FD``, and the
-status in the end, -N after signal N, each after a word that says which it is; and it stops the
-command when its standard input is closed, as it is when the launcher is killed. ``--detached`` is
-for a parent that kills its children and its process group when it ends: the program is no child of
-it any more then, and in a session of its own.
+Lines of the command's output begin with ``>``, and two of this program's own with ``#``: the number
+of the command's process group, and its status in the end, -N after signal N. With ``--detached``
+the program leaves the session and the children of its parent, which may kill those when it ends.
+It imports the standard library alone, and starts in 50 ms.
 """
 
-import argparse
 import json
 import os
 import signal
@@ -21,22 +19,20 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import IO, NoReturn
+from typing import BinaryIO, NoReturn
 
 _LOOK_S = 0.1
 
-#: How long a command that stops a process may take.
-STOP_S = 10.0
-
-#: Whoever sends these sends them to the command, too: Slurm to all that a step has started.
+#: Processes that send these to the program send them to the command, too: Slurm to all of a step.
 _IGNORED = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 
-#: The words of ``--status``.
-GROUP, STATUS = "group", "status"
+#: The first byte of lines of the command and of this program, and the words of the latter.
+OUTPUT, OWN = b">", b"#"
+GROUP, STATUS = b"group", b"status"
 
 #: Exit status of a command that cannot be started.
 CANNOT_START = 126
@@ -50,59 +46,40 @@ class Run:
     directory: str
     #: Beside those of the machine.
     variables: Mapping[str, str]
-    #: How long it may take to end after SIGTERM, when nobody is there any more to end it.
+    #: How long the command may take to end after SIGTERM, when the launcher has ended.
     grace_s: float
-    #: A shell command in the place of SIGTERM; where it fails, there is SIGTERM.
-    stop: str = ""
 
     def line(self) -> str:
         """Return the line that the program reads."""
         return json.dumps(asdict(self)) + "\n"
 
 
-def main() -> int:
-    """Run the command that standard input has."""
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--status", type=int, metavar="FD")
-    parser.add_argument("--detached", action="store_true")
-    arguments = parser.parse_args()
-    command = _Command(Run(**json.loads(sys.stdin.buffer.readline())))
-    if arguments.status is None:
-        code = command.run()
-        return 128 - code if code < 0 else code
-    if arguments.detached:
+def main() -> None:
+    """Run the command that standard input names, and say its status."""
+    # No buffer: its lock would be held at the exit by the thread that reads.
+    orders = open(0, "rb", buffering=0, closefd=False)  # noqa: SIM115  # closed at the exit
+    command = _Command(Run(**json.loads(orders.readline())))
+    if sys.argv[1:] == ["--detached"]:
         if os.fork():
             os._exit(0)
         os.setsid()
-    threading.Thread(target=command.stop_at_the_end_of_input, daemon=True).start()
-    with os.fdopen(arguments.status, "w", buffering=1) as status:
-        code = command.run(lambda pid: print(GROUP, pid, file=status))
-        print(STATUS, code, file=status)
-    return 0
-
-
-def stopped_by(command: str) -> bool:
-    """Run a shell command that stops a process, and return whether it has done so."""
-    with suppress(subprocess.TimeoutExpired):
-        run = subprocess.run(command, shell=True, timeout=STOP_S, check=False)  # noqa: S602
-        return run.returncode == 0
-    return False
+    _print(OWN + b"%s %d\n" % (STATUS, command.run(orders)))
 
 
 class _Command:
     def __init__(self, run: Run) -> None:
         self._run = run
-        self._child: subprocess.Popen[bytes] | None = None
+        self._pid = 0
 
-    def run(self, started: Callable[[int], None] = lambda pid: None) -> int:
-        """Run it, with its number for ``started``, and return its status, -N after signal N."""
+    def run(self, orders: BinaryIO) -> int:
+        """Run it, obey ``orders``, and return its status, -N after signal N."""
         directory = Path(self._run.directory)
         if not directory.is_dir():
-            print(f"there is no directory {directory} on this machine", flush=True)
+            _print(OUTPUT + f"there is no directory {directory} on this machine\n".encode())
             return CANNOT_START
         for number in _IGNORED:
             signal.signal(number, lambda number, frame: None)  # the command does not inherit that
-        self._child = subprocess.Popen(  # noqa: S602  # a line of a Procfile is a shell's
+        child = subprocess.Popen(  # noqa: S602  # a line of a Procfile is a shell's
             self._run.command,
             shell=True,
             cwd=directory,
@@ -112,23 +89,18 @@ class _Command:
             stderr=subprocess.STDOUT,
             start_new_session=True,
         )
-        started(self._child.pid)
-        self._pass_on(self._child.stdout)
-        return self._child.wait()
+        self._pid = child.pid
+        _print(OWN + b"%s %d\n" % (GROUP, child.pid))
+        threading.Thread(target=self._obey, args=(orders,), daemon=True).start()
+        for line in child.stdout or ():
+            _print(OUTPUT + line.removesuffix(b"\n") + b"\n")
+        return child.wait()
 
-    def _pass_on(self, output: IO[bytes] | None) -> None:
-        """Pass the command's output on, as long as anybody reads it: it may have to save yet."""
-        for line in output or ():
-            with suppress(BrokenPipeError):
-                sys.stdout.buffer.write(line)
-                sys.stdout.buffer.flush()
-
-    def stop_at_the_end_of_input(self) -> NoReturn:
-        """Wait until standard input is closed, and end the command and this program."""
-        while os.read(0, 1):  # not sys.stdin: its lock is held then at the exit
-            pass
-        if not (self._run.stop and stopped_by(self._run.stop)):
-            self._send(signal.SIGTERM)
+    def _obey(self, orders: BinaryIO) -> NoReturn:
+        """Send signals to the command; end it, and this program, at the end of ``orders``."""
+        for order in iter(orders.readline, b""):
+            self._send(int(order))
+        self._send(signal.SIGTERM)
         deadline = time.monotonic() + self._run.grace_s
         while self._send(0) and time.monotonic() < deadline:
             time.sleep(_LOOK_S)
@@ -137,13 +109,18 @@ class _Command:
 
     def _send(self, number: int) -> bool:
         """Send a signal to the command's process group; return whether there is one."""
-        if self._child is None:
-            return False
         try:
-            os.killpg(self._child.pid, number)
+            os.killpg(self._pid, number)
         except ProcessLookupError:
             return False
         return True
+
+
+def _print(line: bytes) -> None:
+    """Print a line, as long as the launcher reads: the command may have to save yet."""
+    with suppress(BrokenPipeError):
+        sys.stdout.buffer.write(line)
+        sys.stdout.buffer.flush()
 
 
 def _environment(variables: Mapping[str, str]) -> dict[str, str]:
@@ -153,4 +130,4 @@ def _environment(variables: Mapping[str, str]) -> dict[str, str]:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

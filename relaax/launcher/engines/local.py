@@ -35,14 +35,14 @@ class LocalEngine:
 
     def start(self, name: str, number: int) -> int:
         """Start a process for the ``number``-th time, and return its process group."""
-        self._hosted[name] = Hosted()
-        return self._hosted[name].start(self.run_of(name, number))
-
-    def run_of(self, name: str, number: int) -> Run:
-        """Return the command of a process, with its folder and variables."""
         process = self._told[name]
         variables = process.variables(self._variables, number)
-        return Run(process.text, os.getcwd(), variables, runner.GRACE_S)
+        self._hosted[name] = self.hosted(name)
+        return self._hosted[name].start(Run(process.text, os.getcwd(), variables, runner.GRACE_S))
+
+    def hosted(self, name: str) -> Hosted:
+        """Return a place for a process."""
+        return Hosted()
 
     def output(self, name: str, goes_on: Callable[[], bool]) -> tuple[list[bytes], int | None]:
         """Return the lines since the last call, and the status if it has ended."""

@@ -2,8 +2,6 @@
 
 import json
 import os
-import shlex
-import signal
 import socket
 import subprocess
 import sys
@@ -12,11 +10,8 @@ from dataclasses import dataclass
 
 from relaax.address import Address
 from relaax.errors import ConfigurationError
-from relaax.launcher import runner
 from relaax.launcher.described import Described, Placement, told
-from relaax.launcher.engines import hosted_program
-from relaax.launcher.engines.hosted import free_port
-from relaax.launcher.engines.hosted_program import Run, stopped_by
+from relaax.launcher.engines.hosted import Hosted, free_port
 from relaax.launcher.engines.local import LocalEngine
 
 #: How long the nodes may take to say where they are.
@@ -24,15 +19,6 @@ _DEADLINE_S = 120.0
 
 #: Any port: nothing is sent there.
 _PORT = 9
-
-#: Sends SIGTERM to a job step: srun kills all of the step when it gets a signal itself. It fails
-#: where there is none, since it is being started; scancel may complain of one that got the signal.
-_STOP = """\
-step=$(squeue --steps --noheader --format='%i %j' --job="$SLURM_JOB_ID" |
-  while read -r step name; do [ "$name" = {name} ] && echo "$step" && break; done)
-[ -n "$step" ] || exit 1
-scancel --signal=TERM "$step" 2>&- || true
-"""
 
 _NO_ALLOCATION = """\
 --on slurm runs in an allocation, and this is none: SLURM_JOB_ID or
@@ -73,24 +59,9 @@ class SlurmEngine(LocalEngine):
         }
         self._told = told(processes, places)
 
-    def run_of(self, name: str, number: int) -> Run:
-        """Return the command of a job step."""
-        process = self._told[name]
-        variables = process.variables(self._variables, number)
-        there = Run(process.text, os.getcwd(), variables, runner.GRACE_S)
-        step = _step(self._nodes[name], process)
-        program = shlex.join([*step, sys.executable, "-m", hosted_program.__name__])
-        command = f"exec {program} <<'RELAAX'\n{there.line()}RELAAX\n"
-        return Run(command, os.getcwd(), {}, runner.GRACE_S, _stop_of(name))
-
-    def signal(self, name: str, number: int) -> None:
-        """Send a signal to a job step."""
-        if number != signal.SIGTERM or not stopped_by(_stop_of(name)):
-            super().signal(name, number)
-
-
-def _stop_of(name: str) -> str:
-    return _STOP.format(name=shlex.quote(name))
+    def hosted(self, name: str) -> Hosted:
+        """Return a place in a job step, which srun connects to this process's orders."""
+        return Hosted(through=_step(self._nodes[name], self._told[name]))
 
 
 def placed_on(
