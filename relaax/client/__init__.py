@@ -33,10 +33,9 @@ Gymnasium environments:
 ``vector_runner``                                   plays episodes of several environments
 ``gymnasium_factory``, ``gymnasium_spaces``         make environments; look into their spaces
 ``gymnasium_observations``                          observations as arrays, one or several by name
-``gymnasium_actions``, ``gymnasium_numbers``        actions of any space; of a space without nesting
+``gymnasium_actions``                               actions as the server's numbers, and back
 ``vector_finals``                                   the last observations of episodes
 ``gymnasium_edges``                                 copies and checks returned values
-``gymnasium_executed``                              executed actions that differ from chosen ones
 ``gymnasium_tasks``                                 one environment as a simulator; process tasks
 """
 

@@ -21,6 +21,7 @@ from relaax.client.gymnasium_spaces import (
     described,
     is_nested,
     leaves,
+    rebuilt,
 )
 from relaax.observations import Observations, named
 from relaax.spaces import Space, box
@@ -141,8 +142,9 @@ class _NamedEncoder:
     def __init__(self, space: GymnasiumSpace) -> None:
         self._leaves = {leaf.name: leaf for leaf in leaves(space)}
         self.encoders = {name: _leaf_encoder(leaf) for name, leaf in self._leaves.items()}
+        nested = rebuilt(space, leaves(space))
         try:
-            named(_by_key(space))
+            named(nested if isinstance(nested, dict) else dict(enumerate(nested)))
         except ValueError as error:
             raise UnsupportedSpace(f"observations of {space} cannot be sent: {error}") from error
 
@@ -159,7 +161,8 @@ class KeptObservations:
 
     def __init__(self, space: GymnasiumSpace) -> None:
         self._space = space
-        self._encoders = {leaf.keys: _leaf_encoder(leaf) for leaf in leaves(space)}
+        self._leaves = leaves(space)
+        self._encoders = {leaf.keys: _leaf_encoder(leaf) for leaf in self._leaves}
         #: Whether it is floats that came, of each space of bytes.
         self._are_floats: dict[tuple[Any, ...], bool] = {}
 
@@ -169,18 +172,21 @@ class KeptObservations:
         TypeError or ValueError if it cannot be sent, has another shape than its space, or changes
         between bytes, which are divided by 255, and floats.
         """
-        return _rebuilt(self._space, [observation], self._copy)
+        return self._nested(lambda leaf: self._copy(leaf, leaf.value_in(observation)))
 
     def together(self, observations: Sequence[Any]) -> Any:
         """Return N observations of ``kept`` in arrays [N, ...] of their types."""
-        return _rebuilt(self._space, observations, lambda _, found: np.stack(found))
+        return self._nested(lambda leaf: np.stack([leaf.value_in(each) for each in observations]))
 
     def room_for(self, held: Any, observation: Any) -> Any:
         """Return arrays [N, ...], ``held`` where they are of a type that holds ``observation``."""
-        return _rebuilt(self._space, [held, observation], lambda _, both: _room_for(*both))
+        return self._nested(lambda leaf: _room_for(leaf.value_in(held), leaf.value_in(observation)))
 
-    def _copy(self, leaf: Leaf, found: Sequence[Any]) -> Array:
-        encode, (observation,) = self._encoders[leaf.keys], found
+    def _nested(self, made: Callable[[Leaf], Array]) -> Any:
+        return rebuilt(self._space, map(made, self._leaves))
+
+    def _copy(self, leaf: Leaf, observation: Any) -> Array:
+        encode = self._encoders[leaf.keys]
         encoded = encode(observation)
         if isinstance(encode, _OneHot):
             return np.array(observation, np.int64)
@@ -208,32 +214,5 @@ def _room_for(held: Array, observation: Array) -> Array:
     return np.zeros(held.shape, np.result_type(held.dtype, observation.dtype))
 
 
-def _rebuilt(
-    space: GymnasiumSpace,
-    observations: Sequence[Any],
-    made: Callable[[Leaf, Sequence[Any]], Array],
-    keys: tuple[Any, ...] = (),
-) -> Any:
-    """Return the results of ``made`` for each leaf, nested like ``space``."""
-    if not is_nested(space):
-        return made(Leaf(keys, space), observations)
-    is_dict = isinstance(space, spaces.Dict)
-    inside = space.spaces.items() if is_dict else enumerate(space.spaces)
-    parts = {
-        key: _rebuilt(inner, [each[key] for each in observations], made, (*keys, key))
-        for key, inner in inside
-    }
-    return parts if is_dict else tuple(parts.values())
-
-
 def _written_name(leaf: Leaf) -> str:
     return f"the observation[{leaf.name!r}]" if leaf.keys else "the observation"
-
-
-def _by_key(space: GymnasiumSpace) -> Any:
-    """Return the spaces inside of ``space`` as dicts and tuples."""
-    if isinstance(space, spaces.Dict):
-        return {key: _by_key(inner) for key, inner in space.spaces.items()}
-    if isinstance(space, spaces.Tuple):
-        return dict(enumerate(_by_key(inner) for inner in space.spaces))
-    return space

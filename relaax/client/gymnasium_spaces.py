@@ -1,6 +1,6 @@
 """Gymnasium's spaces: the leaves of nested ones, and those that RLX cannot carry."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -54,6 +54,11 @@ def leaves(space: GymnasiumSpace) -> list[Leaf]:
     return list(_leaves(space, ()))
 
 
+def rebuilt(space: GymnasiumSpace, parts: Iterable[Any]) -> Any:
+    """Return dicts and tuples like ``space`` with ``parts`` for its leaves, in their order."""
+    return _rebuilt(space, iter(parts))
+
+
 def described(leaf: Leaf) -> str:
     """Return ``leaf`` for people, with its name if it has one."""
     return f"{leaf.space} ({leaf.name!r})" if leaf.keys else str(leaf.space)
@@ -90,3 +95,11 @@ def _leaves(space: GymnasiumSpace, keys: tuple[Any, ...]) -> Iterator[Leaf]:
     inside = space.spaces.items() if isinstance(space, spaces.Dict) else enumerate(space.spaces)
     for key, inner in inside:
         yield from _leaves(inner, (*keys, key))
+
+
+def _rebuilt(space: GymnasiumSpace, parts: Iterator[Any]) -> Any:
+    if isinstance(space, spaces.Dict):
+        return {key: _rebuilt(inner, parts) for key, inner in space.spaces.items()}
+    if isinstance(space, spaces.Tuple):
+        return tuple(_rebuilt(inner, parts) for inner in space.spaces)
+    return next(parts)

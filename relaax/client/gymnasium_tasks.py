@@ -12,9 +12,12 @@ from gymnasium.wrappers import RecordVideo
 
 from relaax.client.action_masks import MaskReader
 from relaax.client.checks import single_flag, single_number
-from relaax.client.gymnasium_actions import action_decoder, action_space_as_json
+from relaax.client.gymnasium_actions import (
+    ExecutedActionReader,
+    action_decoder,
+    action_space_as_json,
+)
 from relaax.client.gymnasium_edges import keep_observations
-from relaax.client.gymnasium_executed import ExecutedActionReader
 from relaax.client.gymnasium_factory import (
     Environment,
     EnvironmentFactory,

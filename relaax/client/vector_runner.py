@@ -11,9 +11,8 @@ from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv
 from relaax.client.action_masks import MaskReader
 from relaax.client.checks import as_rewards, checked_flags
 from relaax.client.failure import Failure
-from relaax.client.gymnasium_actions import vector_action_decoder
+from relaax.client.gymnasium_actions import ExecutedActionReader, vector_action_decoder
 from relaax.client.gymnasium_edges import require_numpy
-from relaax.client.gymnasium_executed import ExecutedActionReader
 from relaax.client.gymnasium_factory import Environments
 from relaax.client.gymnasium_observations import state_encoder
 from relaax.client.restarting_environments import ABSENT, RESTARTED, RestartingEnvironments

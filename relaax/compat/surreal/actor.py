@@ -12,9 +12,8 @@ import numpy as np
 from relaax.algorithm_base import ConfigBase, EvaluatedPolicy, FloatVector, PublishedInfo
 from relaax.client.action_masks import MaskReader, named_state
 from relaax.client.checks import single_flag, single_number
-from relaax.client.gymnasium_actions import action_decoder
+from relaax.client.gymnasium_actions import EXECUTED_ACTION, ExecutedActionReader, action_decoder
 from relaax.client.gymnasium_edges import keep_observations
-from relaax.client.gymnasium_executed import EXECUTED_ACTION, ExecutedActionReader
 from relaax.client.gymnasium_factory import Environment
 from relaax.client.gymnasium_observations import state_encoder
 from relaax.client.simulator import EpisodeSummary, RunObserver

@@ -118,7 +118,7 @@ def test_actions_that_do_not_fit_are_status_1_and_one_line(start_recording_serve
     server = start_recording_server(action=17)
     result = run("--rlx-server", server.url, "--env", "CartPole-v1", "--count", "2")
     assert result.returncode == 1
-    assert "takes the actions 0 to 1, the server sent 17" in result.stderr
+    assert "is from 0 to 1, the server sent 17" in result.stderr
     assert result.stderr.count("\n") == 1
 
 

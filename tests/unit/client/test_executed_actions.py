@@ -11,7 +11,7 @@ from gymnasium.vector.utils import concatenate, create_empty_array
 from gymnasium.wrappers.vector import DictInfoToList
 
 from relaax.client import Client, Failure, VectorClient
-from relaax.client.gymnasium_executed import ExecutedActionReader
+from relaax.client.gymnasium_actions import ExecutedActionReader
 from relaax.client.gymnasium_tasks import GymnasiumRunner
 from relaax.client.vector_runner import VectorRunner
 from relaax.protocol import binary

@@ -7,11 +7,11 @@ import pytest
 from gymnasium import spaces
 
 from relaax.client.gymnasium_actions import (
+    UnusableAction,
     action_decoder,
     action_space_as_json,
     vector_action_decoder,
 )
-from relaax.client.gymnasium_numbers import UnusableAction
 from relaax.client.gymnasium_spaces import UnsupportedSpace
 
 
@@ -26,7 +26,7 @@ def test_discrete_actions_begin_at_the_start_of_the_space() -> None:
 
 @pytest.mark.parametrize("action", [-1, 3, 1.0, True, None, [1], np.float32([1])])
 def test_an_action_outside_of_a_discrete_space_is_refused(action: Any) -> None:
-    with pytest.raises(UnusableAction, match=r"from 0 to 2|the actions 0 to 2"):
+    with pytest.raises(UnusableAction, match="from 0 to 2"):
         action_decoder(spaces.Discrete(3))(action)
 
 
@@ -40,7 +40,7 @@ def test_box_actions_are_cast_shaped_and_clipped() -> None:
 
 @pytest.mark.parametrize("action", [1, None, np.float32([1]), np.zeros((3, 3)), "ab"])
 def test_an_action_of_another_size_is_refused(action: Any) -> None:
-    with pytest.raises(UnusableAction, match=r"an array of 2 numbers.*action_size .* should be 2"):
+    with pytest.raises(UnusableAction, match=r"takes 2 numbers.*action_size .* should be 2"):
         action_decoder(box(2))(action)
 
 
@@ -172,7 +172,7 @@ class TestActionsOfManyEnvironments:
         "action", [np.int64([0, 3]), np.int64([-1, 0]), np.float32([1, 1]), np.int64([[0], [1]])]
     )
     def test_an_action_of_many_outside_of_a_discrete_space_is_refused(self, action: Any) -> None:
-        with pytest.raises(UnusableAction, match=r"from 0 to 2|the actions 0 to 2"):
+        with pytest.raises(UnusableAction, match="from 0 to 2"):
             vector_action_decoder(spaces.Discrete(3))(action)
 
     def test_arrays_are_cast_shaped_and_clipped(self) -> None:

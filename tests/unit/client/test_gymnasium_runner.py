@@ -8,7 +8,7 @@ from client_servers import HandMadeServer
 from clock import Clock
 
 from relaax.client import Backoff, Client
-from relaax.client.gymnasium_numbers import UnusableAction
+from relaax.client.gymnasium_actions import UnusableAction
 from relaax.client.gymnasium_runner import GymnasiumRunner
 from relaax.client.gymnasium_tasks import GymnasiumSimulator
 from relaax.client.simulator import EpisodeSummary, RunObserver, RunOutcome
@@ -223,6 +223,6 @@ def test_an_event_ends_the_wait_for_a_server(unused_url) -> None:
 def test_an_action_that_does_not_fit_is_a_clear_error(start_server) -> None:
     with (
         Client(start_server(lambda _: ["act", 2]).url, protocol=1) as client,
-        pytest.raises(UnusableAction, match="takes the actions 0 to 1, the server sent 2"),
+        pytest.raises(UnusableAction, match="is from 0 to 1, the server sent 2"),
     ):
         GymnasiumRunner(Corridor(), client).run()

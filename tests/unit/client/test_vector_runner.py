@@ -7,7 +7,7 @@ from clock import Clock
 from gymnasium.vector import AutoresetMode, SyncVectorEnv
 
 from relaax.client import Backoff, VectorClient
-from relaax.client.gymnasium_numbers import UnusableAction
+from relaax.client.gymnasium_actions import UnusableAction
 from relaax.client.gymnasium_spaces import UnsupportedSpace
 from relaax.client.simulator import RunObserver, RunOutcome
 from relaax.client.vector_runner import VectorRunner
@@ -124,7 +124,7 @@ def test_an_action_that_does_not_fit_is_named(start_recording_server):
     environments = corridors(AutoresetMode.SAME_STEP, (2, "terminated"))
     with (
         VectorClient(server.url, 1) as client,
-        pytest.raises(UnusableAction, match="takes the actions 0 to 1, the server sent 5"),
+        pytest.raises(UnusableAction, match="is from 0 to 1, the server sent 5"),
     ):
         VectorRunner(environments, client).run(episodes=1)
 
