@@ -30,7 +30,7 @@ from relaax.client.rlx_client import Client
 from relaax.client.run_options import RunnerOptions, VideoOptions
 from relaax.client.simulator import RunObserver, RunResult, Step
 from relaax.client.simulator_runner import SimulatorRunner, StopCondition
-from relaax.client.simulator_task import SimulatorTask, unusable
+from relaax.client.simulator_task import SimulatorTask, made, naming
 from relaax.client.transport import is_in_one_process
 from relaax.client.vector_client import VectorClient
 from relaax.client.vector_runner import VectorRunner
@@ -187,32 +187,21 @@ class VectorEnvironmentsTask:
         """Play the share of process ``index``."""
         options = self.options
         numbers = options.connections[index]
-        report.environment_begins()
-        try:
-            environments = self._made(numbers, report)
-        except Exception as error:  # an environment may raise anything; the parent prints it
-            if report.restarts:
-                raise
-            return unusable(options.env, error)
-        report.environment_returned()
         seeds = [options.seeds.of(number, _MOST_AGAIN * report.restarts) for number in numbers]
-        observed, acted = environments.single_observation_space, environments.single_action_space
-        with contextlib.ExitStack() as open_ones:
+        with naming(options.env), contextlib.ExitStack() as open_ones:
+            environments = made(partial(self._made, numbers, report), report)
             open_ones.enter_context(contextlib.closing(environments))
-            try:
-                client = VectorClient(
-                    options.rlx_server,
-                    len(numbers),
-                    reconnect=options.backoff,
-                    environment=options.env,
-                    observation_space=observation_space_as_json(observed),
-                    action_space=action_space_as_json(acted),
-                    evaluate=options.evaluate,
-                )
-                open_ones.enter_context(client)
-                runner = VectorRunner(environments, client, seed=seeds, observer=report)
-            except ConfigurationError as error:
-                return unusable(options.env, error)
+            client = VectorClient(
+                options.rlx_server,
+                len(numbers),
+                reconnect=options.backoff,
+                environment=options.env,
+                observation_space=observation_space_as_json(environments.single_observation_space),
+                action_space=action_space_as_json(environments.single_action_space),
+                evaluate=options.evaluate,
+            )
+            open_ones.enter_context(client)
+            runner = VectorRunner(environments, client, seed=seeds, observer=report)
             return runner.run(options.episodes_of(index, report.episodes_before))
 
     def _made(self, numbers: range, report: RunObserver) -> Environments:

@@ -1,4 +1,9 @@
-"""The command line of programs that play environments."""
+"""The command line of programs that play environments.
+
+Servers and ``relaax-actor`` declare their options as fields of pydantic's models
+(``relaax.configuration``). Clients need numpy alone, so that theirs are declared here; the few that
+an actor has, too, differ in their defaults and texts.
+"""
 
 import argparse
 import json
@@ -23,7 +28,6 @@ class RunOptions:
     rlx_server: str
     env: str
     count: int
-    seed: int | None
     episodes: int | None
     backoff: Backoff
     #: How to evaluate; None trains.
@@ -131,7 +135,6 @@ def run_options(arguments: argparse.Namespace, env: str) -> RunOptions:
         rlx_server=arguments.rlx_server,
         env=env,
         count=arguments.count,
-        seed=arguments.seed,
         episodes=arguments.episodes,
         backoff=Backoff(attempts=arguments.attempts),
         evaluate=arguments.evaluate,

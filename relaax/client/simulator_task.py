@@ -3,16 +3,19 @@
 import argparse
 import contextlib
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import TypeAlias
+from functools import partial
+from typing import TypeAlias, TypeVar
 
 from relaax.client.rlx_client import Client
 from relaax.client.run_environments import fitting_this_process, run_connections
 from relaax.client.run_options import RunOptions, run_options
-from relaax.client.simulator import RunObserver, RunOutcome, RunResult, Simulator
+from relaax.client.simulator import RunObserver, RunResult, Simulator
 from relaax.client.simulator_runner import SimulatorRunner
 from relaax.errors import ConfigurationError
+
+_Made = TypeVar("_Made")
 
 SimulatorFactory: TypeAlias = Callable[[int | None], Simulator]
 """Makes a simulator, given the seed of its random numbers; pickled, to reach the process."""
@@ -44,32 +47,43 @@ class SimulatorTask:
     def __call__(self, index: int, report: RunObserver) -> RunResult:
         """Play the share of process ``index``."""
         options = self.options
-        report.environment_begins()
-        try:
-            simulator = self.make_simulator(options.seeds.of(index, report.restarts))
-        except Exception as error:  # a simulator may raise anything; the parent prints it
-            if report.restarts:
-                raise
-            return unusable(options.env, error)
-        report.environment_returned()
-        with contextlib.ExitStack() as open_ones:
+        seed = options.seeds.of(index, report.restarts)
+        with naming(options.env), contextlib.ExitStack() as open_ones:
+            simulator = made(partial(self.make_simulator, seed), report)
             open_ones.enter_context(contextlib.closing(simulator))
-            try:
-                client = Client(
-                    options.rlx_server,
-                    reconnect=options.backoff,
-                    environment=options.env,
-                    observation_space=simulator.observation_space,
-                    action_space=simulator.action_space,
-                    evaluate=options.evaluate,
-                )
-            except ConfigurationError as error:
-                return unusable(options.env, error)
+            client = Client(
+                options.rlx_server,
+                reconnect=options.backoff,
+                environment=options.env,
+                observation_space=simulator.observation_space,
+                action_space=simulator.action_space,
+                evaluate=options.evaluate,
+            )
             open_ones.enter_context(client)
             runner = SimulatorRunner(simulator, client, observer=report)
             return runner.run(options.episodes_of(index, report.episodes_before))
 
 
-def unusable(name: str, error: Exception) -> RunResult:
-    """Return the result of a run whose simulator cannot be made or used."""
-    return RunResult(RunOutcome.UNUSABLE, f"{name}: {error}")
+@contextlib.contextmanager
+def naming(name: str) -> Iterator[None]:
+    """Let messages of ConfigurationError begin with the ``name`` of an environment."""
+    try:
+        yield
+    except ConfigurationError as error:
+        raise ConfigurationError(f"{name}: {error}") from error
+
+
+def made(make: Callable[[], _Made], report: RunObserver) -> _Made:
+    """Return an environment that ``make`` returns; ConfigurationError if it raises anything.
+
+    Where the process was started again its exceptions propagate: it may be made later.
+    """
+    report.environment_begins()
+    try:
+        environment = make()
+    except Exception as error:  # an environment may raise anything; the parent prints it
+        if report.restarts:
+            raise
+        raise ConfigurationError(str(error)) from error
+    report.environment_returned()
+    return environment

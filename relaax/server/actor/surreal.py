@@ -15,7 +15,7 @@ from relaax.client.gymnasium_factory import Environment
 from relaax.client.gymnasium_observations import observation_space_as_json, state_encoder
 from relaax.client.restarting_environments import require_finite
 from relaax.client.simulator import EpisodeSummary, RunObserver, RunOutcome, RunResult
-from relaax.client.simulator_task import unusable
+from relaax.client.simulator_task import made, naming
 from relaax.compat.surreal.session import TRAINING, ActorMode
 from relaax.configuration.announced_spaces import AnnouncedSpaces
 from relaax.configuration.first_look import FirstLook, first_look
@@ -153,14 +153,8 @@ def play_surreal(
     """Play until the training is over, or all episodes are."""
     options, config = parts.options, parts.config
     env, learns = str(options.env), options.mode == TRAINING
-    report.environment_begins()
-    try:
-        environment = WatchedEnvironment(make_environment(), report)
-    except Exception as error:  # an environment may raise anything; the parent prints it
-        if report.restarts:
-            raise
-        return unusable(env, error)
-    report.environment_returned()
+    with naming(env):
+        environment = made(lambda: WatchedEnvironment(make_environment(), report), report)
     with ExitStack() as resources:
         resources.enter_context(environment)
         parts.doubts.note(require_fit(config, environment, env), config)

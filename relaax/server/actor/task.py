@@ -112,7 +112,6 @@ def _play(options: ActorOptions, index: int, report: RunObserver) -> RunResult:
         rlx_server=_THIS_PROCESS,
         env=str(options.env),
         count=options.actors,
-        seed=options.seed,
         episodes=None if options.episodes is None else options.episodes * options.actors,
         backoff=Backoff(attempts=1),
         evaluate=evaluation,

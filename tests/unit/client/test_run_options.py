@@ -13,7 +13,7 @@ REQUIRED = ["--rlx-server", "localhost:7001", "--env", "CartPole-v1"]
 def test_defaults() -> None:
     options = parse_options(REQUIRED)
     assert (options.rlx_server, options.env) == ("localhost:7001", "CartPole-v1")
-    assert (options.count, options.seed, options.episodes) == (1, None, None)
+    assert (options.count, options.seeds.seed, options.episodes) == (1, None, None)
     assert options.backoff == Backoff()
     assert options.env_kwargs == {}
 
@@ -26,7 +26,7 @@ def test_everything_can_be_given() -> None:
             *("--env-kwargs", '{"sutton_barto_reward": true}'),
         ]
     )
-    assert (options.count, options.seed, options.episodes) == (3, 5, 8)
+    assert (options.count, options.seeds.seed, options.episodes) == (3, 5, 8)
     assert options.backoff.attempts == 2
     assert options.env_kwargs == {"sutton_barto_reward": True}
 
