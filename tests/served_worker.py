@@ -21,7 +21,7 @@ from relaax.protocol.binary import Answers, ErrorCode, Hello
 from relaax.protocol.framing import DEFAULT_MAX_FRAME_BYTES
 from relaax.protocol.json import codec as json_codec
 from relaax.server.rlx_server.handover import Inbox, Outbox, channel
-from relaax.server.rlx_server.tally.row import WIDTH, WorkerRow, kept_steps
+from relaax.server.rlx_server.tally import WIDTH, WorkerRow, kept_steps
 from relaax.server.rlx_server.worker.agents import Agents, SeparateAgents
 from relaax.server.rlx_server.worker.loop import Worker
 from relaax.server.rlx_server.worker.settings import WorkerSettings
@@ -224,7 +224,7 @@ class ServedWorker:
         self.outbox, self._inbox = Outbox(ours), Inbox(theirs)
         self.stop: StopOnDemand | StopAfterTurns = StopOnDemand() if runs else StopAfterTurns()
         self._clients: list[ClientsEnd] = []
-        #: What operators are told, see ``tally.row``.
+        #: What operators are told, see ``tally``.
         self.cells = memoryview(array("d", [0.0]) * WIDTH)
         agents = make_agents(self.stub)
         self.worker = Worker(

@@ -23,7 +23,7 @@ ENVIRONMENTS = 4
 ONCE_IN_A_TURN = {
     "telemetry/interval_metrics.py",
     "telemetry/kept_counts.py",
-    "server/rlx_server/tally/row.py",
+    "server/rlx_server/tally.py",
     "server/rlx_server/handover.py",
     "server/rlx_server/lobby.py",
     "configuration/first_look.py",

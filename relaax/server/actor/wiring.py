@@ -33,8 +33,8 @@ from relaax.errors import ConfigurationError
 from relaax.parameters.training_watch import TrainingWatch
 from relaax.replay.client.spread import StepReports, writer_to
 from relaax.server.actor.pulled_bridge import PulledBridge
+from relaax.server.rlx_server.places import OwnPlaces, PlaceTable
 from relaax.server.rlx_server.tally import private_row
-from relaax.server.rlx_server.tally.places import OwnPlaces, PlaceTable
 from relaax.server.rlx_server.worker.agents import Agents
 from relaax.server.rlx_server.worker.memory_worker import MemoryWorker, settings_in_memory
 from relaax.server.rlx_server.worker.process import agents_of

@@ -10,6 +10,7 @@
 ``shared_workers``      workers that share all connections, and ``handover``, the way to them
 ``children``            forked processes: started, counted, reaped, stopped; those that hang
 ``tally``               counts of server and workers, in memory that they share
+``places``              the place of each environment among all
 ``watcher``             a process that asks whether the training is over
 ``operating``           the server's figures for operators, which that process serves
 ``worker``              the process of a worker

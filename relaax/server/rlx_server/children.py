@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
-from relaax.server.rlx_server.tally.row import Cell, ServerState
+from relaax.server.rlx_server.tally import Cell, Row
 from relaax.telemetry.logs import name_process
 
 _log = logging.getLogger(__name__)
@@ -196,7 +196,7 @@ class Watchdog:
     """
 
     def __init__(
-        self, state: ServerState, timeout_s: float, clock: Callable[[], float] = time.monotonic
+        self, state: Row, timeout_s: float, clock: Callable[[], float] = time.monotonic
     ) -> None:
         self._state = state
         self.timeout_s = timeout_s

@@ -7,8 +7,7 @@ from collections.abc import Iterable
 from contextlib import closing
 
 from relaax.server.rlx_server.admission import in_mib
-from relaax.server.rlx_server.tally import Tally
-from relaax.server.rlx_server.tally.row import (
+from relaax.server.rlx_server.tally import (
     ACCESS_DENIED,
     CONNECTIONS,
     ENVIRONMENTS,
@@ -20,7 +19,8 @@ from relaax.server.rlx_server.tally.row import (
     STEPS,
     TURNED_AWAY,
     Cell,
-    ServerState,
+    Row,
+    Tally,
 )
 from relaax.server.rlx_server.watcher import watch_parameter_server
 from relaax.server.rlx_server.worker.settings import Exploitation, WorkerSettings
@@ -76,13 +76,13 @@ def served(settings: WorkerSettings, tally: Tally) -> list[Figure]:
     return [episodes, Figure(totals[RETURNS] / totals[EPISODES], "mean return")]
 
 
-def stuck(state: ServerState) -> str | None:
+def stuck(state: Row) -> str | None:
     """Return in words that the RLX server does nothing, if that is so."""
     seconds = state.seconds_since(Cell.LOOKED_AROUND)
     return f"it has done nothing for {seconds:.0f} s" if seconds > STUCK_S else None
 
 
-def not_ready(state: ServerState, has_parameter_server: bool = True) -> Iterable[str]:
+def not_ready(state: Row, has_parameter_server: bool = True) -> Iterable[str]:
     """Yield in words why connections should not be sent here."""
     if state[Cell.DRAINS]:
         yield "it is about to stop, and lets its connections go"
@@ -150,10 +150,10 @@ def figures(tally: Tally, has_parameter_server: bool = True) -> Iterable[Metric]
     if has_parameter_server:
         answers = state.seconds_since(Cell.PARAMETER_SERVER_ANSWERED) <= AWAY_S
         yield gauge("parameter_server_up", "1 while the parameter server answers", answers)
-    for name, (begin, bounds) in HISTOGRAMS.items():
+    for name, place in HISTOGRAMS.items():
         metric, means = _MEANINGS[name]
-        total, *counts = totals[begin : begin + len(bounds) + 2].tolist()
-        yield histogram(metric, means, bounds, counts, total)
+        total, *counts = totals[place.begin : place.end].tolist()
+        yield histogram(metric, means, place.bounds, counts, total)
 
 
 def figures_of_exploitation(exploitation: Exploitation, tally: Tally) -> Iterable[Metric]:

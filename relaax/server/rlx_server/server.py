@@ -18,7 +18,7 @@ from relaax.server.rlx_server.connection_workers import ConnectionWorkers
 from relaax.server.rlx_server.limits import ConnectionLimits
 from relaax.server.rlx_server.lobby import Lobby
 from relaax.server.rlx_server.shared_workers import SharedWorkers
-from relaax.server.rlx_server.tally.row import Cell, ServerState
+from relaax.server.rlx_server.tally import Cell, Row
 from relaax.server.rlx_server.watcher import PARAMETER_SERVER_IS_GONE, TRAINING_IS_OVER
 from relaax.telemetry.live_lines import Figure, LiveLineWriter
 from relaax.telemetry.throttled_log import of_kind
@@ -71,7 +71,7 @@ class RlxServer:
         children: Children,
         workers: Workers,
         watch: Callable[[], int],
-        state: ServerState,
+        state: Row,
         watchdog: Watchdog,
         drain_s: float,
         limits: ConnectionLimits,

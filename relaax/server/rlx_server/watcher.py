@@ -5,8 +5,8 @@ import time
 
 from relaax.algorithm_base import Phase
 from relaax.errors import Abandoned, BridgeError
-from relaax.server.rlx_server.tally.places import PlaceTable
-from relaax.server.rlx_server.tally.row import Cell, ServerState
+from relaax.server.rlx_server.places import PlaceTable
+from relaax.server.rlx_server.tally import Cell, Row
 from relaax.server.rlx_server.worker.settings import WorkerSettings
 from relaax.telemetry.throttled_log import RepeatedWarning
 
@@ -25,7 +25,7 @@ WATCH_INTERVAL_S = 0.5
 WAIT_S = 1.0
 
 
-def watch_parameter_server(settings: WorkerSettings, state: ServerState, places: PlaceTable) -> int:
+def watch_parameter_server(settings: WorkerSettings, state: Row, places: PlaceTable) -> int:
     """Return when the parameter server closes after the training.
 
     Meanwhile ``state`` is kept up to date, and the server's ``places`` among all RLX servers.

@@ -19,8 +19,7 @@ from relaax.net.listening import listen_as_told
 from relaax.server.rlx_server.limits import ConnectionLimits
 from relaax.server.rlx_server.lobby import Lobby
 from relaax.server.rlx_server.server import RlxServer
-from relaax.server.rlx_server.tally import Tally
-from relaax.server.rlx_server.tally.row import Cell
+from relaax.server.rlx_server.tally import Cell, Tally
 from relaax.server.rlx_server.children import Watchdog
 from relaax.server.rlx_server.watcher import TRAINING_IS_OVER
 

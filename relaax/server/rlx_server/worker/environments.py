@@ -11,13 +11,34 @@ from relaax.algorithm_base import EnvironmentInfo
 from relaax.errors import ProtocolError
 from relaax.protocol.binary import Hello
 from relaax.server.rlx_server.tally import WorkerRow
-from relaax.server.rlx_server.tally.table import SlotPool
 from relaax.server.rlx_server.worker.settings import seed_after
 from relaax.steps import Flags, IntArray, Steps, Transitions, read_transitions
 from relaax.telemetry.interval_metrics import IntervalMetrics
 from relaax.telemetry.metrics import EPISODE_REWARD, Metrics
 
 FloatArray = npt.NDArray[np.float64]
+
+
+class SlotPool:
+    """Hands out the smallest numbers that are free, from 0 on."""
+
+    def __init__(self) -> None:
+        self._is_taken = np.zeros(0, np.bool_)
+
+    def take(self, count: int) -> IntArray:
+        """Return ``count`` free numbers: int64 [count], in order."""
+        free, capacity = np.flatnonzero(~self._is_taken), len(self._is_taken)
+        if len(free) < count:
+            more = max(count - len(free), capacity)
+            free = np.concatenate([free, np.arange(capacity, capacity + more)])
+            self._is_taken = np.concatenate([self._is_taken, np.zeros(more, np.bool_)])
+        taken = free[:count]
+        self._is_taken[taken] = True
+        return taken
+
+    def give_back(self, numbers: IntArray) -> None:
+        """Take back numbers."""
+        self._is_taken[numbers] = False
 
 
 class Environments:

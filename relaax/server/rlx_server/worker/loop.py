@@ -16,7 +16,16 @@ from relaax.protocol.binary import ErrorCode
 from relaax.server.rlx_server.entrance import NOT_ANY_MORE
 from relaax.server.rlx_server.handover import Inbox
 from relaax.server.rlx_server.lobby import Lobby
-from relaax.server.rlx_server.tally import WorkerRow, private_row
+from relaax.server.rlx_server.tally import (
+    ACCESS_DENIED,
+    CONNECTIONS,
+    ENVIRONMENTS,
+    RESTS,
+    TURN_BEGAN,
+    TURNED_AWAY,
+    WorkerRow,
+    private_row,
+)
 from relaax.server.rlx_server.worker.action_rule import ActionRule
 from relaax.server.rlx_server.worker.agents import Agents
 from relaax.server.rlx_server.worker.answers import Answer
@@ -160,7 +169,7 @@ class Worker:
 
     def _turn(self) -> None:
         """Handle all messages that have come, and answer their steps together."""
-        self._row.begin_turn()
+        self._row.note_now(TURN_BEGAN)
         if self._stop.drains and not self._drains:
             self._drain()
         if len(self._connections) > 1 and not self._responders.training.learns:
@@ -232,8 +241,8 @@ class Worker:
     def _take_from_lobby(self, looks_at_all: bool = False) -> None:
         for entrance in self._lobby.proved(looks_at_all):
             self.add(entrance.messages, entrance.peer, entrance.token_digest)
-        self._row.count_turned_away(self._lobby.turned_away())
-        self._row.count_denied(self._lobby.denied())
+        self._row.add(TURNED_AWAY, self._lobby.turned_away())
+        self._row.add(ACCESS_DENIED, self._lobby.denied())
         for peer in self._lobby.ended():
             self._note_ended(peer)
 
@@ -269,7 +278,7 @@ class Worker:
 
     def _rest(self, connection: Connection) -> None:
         """Take no more from a connection before the next sweep; meanwhile TCP holds its client."""
-        self._row.count_rest()
+        self._row.add(RESTS)
         connection.note_rest(self._limits.most_metrics)
         self._poll.unregister(connection.descriptor)
         self._resting.add(connection)
@@ -362,7 +371,8 @@ class Worker:
     def _note_connected(self, now: float) -> None:
         """Report the number of connections; only operators learn of evaluating ones."""
         self._note_at = now + SWEEP_S
-        self._row.note_served(len(self._connections), self._environments())
+        self._row[CONNECTIONS] = len(self._connections)
+        self._row[ENVIRONMENTS] = self._environments()
         training = [c for c in self._connections.values() if c.session.is_training]
         self._responders.training.note_connected(len(training))
 

@@ -4,7 +4,7 @@ import os
 import socket
 import time
 
-from relaax.server.rlx_server.tally import WorkerRow
+from relaax.server.rlx_server.tally import STEPS, WorkerRow
 from relaax.telemetry.interval_metrics import IntervalMetrics
 from relaax.telemetry.metrics import CONNECTIONS_OF, ENVIRONMENTS_OF, Metrics
 
@@ -29,8 +29,10 @@ class Measurements:
         self._is_shared = shared
         #: Seconds and number of messages of each turn.
         self._turns: list[tuple[float, int]] = []
-        #: When the messages of each evaluation came, when it began and ended, and its size.
-        self._evaluations: list[tuple[float, float, float, int]] = []
+        #: Of each evaluation: how long its messages waited, how long it took, and its size.
+        self._waits: list[float] = []
+        self._times: list[float] = []
+        self._sizes: list[int] = []
         self._store_at = time.monotonic() + INTERVAL_S
         #: The numbers of environments and connections that were stored last, when others may be
         #: stored, and when the same are stored again.
@@ -39,13 +41,16 @@ class Measurements:
 
     def add_evaluation(self, arrived_at: float, began_at: float, size: int) -> None:
         """Count an evaluation for ``size`` environments that has just ended."""
-        ended_at = time.monotonic()
-        self._evaluations.append((arrived_at, began_at, ended_at, size))
+        wait, seconds = began_at - arrived_at, time.monotonic() - began_at
         row = self._row
-        row.count_steps(size)
-        row.queue_wait.add(began_at - arrived_at)
-        row.inference.add(ended_at - began_at)
+        row.add(STEPS, size)
+        row.queue_wait.add(wait)
+        row.inference.add(seconds)
         row.batch_size.add(size)
+        if self._is_shared:
+            self._waits.append(wait)
+            self._times.append(seconds)
+            self._sizes.append(size)
 
     def add_turn(self, arrived_at: float, messages: int) -> None:
         """Count messages that came at ``arrived_at`` and have just been answered."""
@@ -73,15 +78,13 @@ class Measurements:
         """Store the measurements since the last call."""
         for seconds, messages in self._turns:
             self._means.add("inference/act latency", seconds, messages)
-        if self._is_shared and self._evaluations:
-            arrivals, begins, ends, sizes = zip(*self._evaluations, strict=True)
-            waits = [began - arrived for began, arrived in zip(begins, arrivals, strict=True)]
-            times = [ended - began for ended, began in zip(ends, begins, strict=True)]
-            self._means.spread("inference/batch size", sizes)
-            self._means.spread("inference/queue wait", waits)
-            self._means.spread("inference/time", times)
         self._turns.clear()
-        self._evaluations.clear()
+        for name, values in (
+            ("batch size", self._sizes), ("queue wait", self._waits), ("time", self._times)
+        ):  # fmt: skip
+            if values:
+                self._means.spread(f"inference/{name}", values)
+                values.clear()
         self._means.store()
 
     def _store_connected(self, environments: int, connections: int, now: float) -> None:

@@ -16,7 +16,7 @@ from relaax.protocol.binary import ErrorCode
 from relaax.replay.client.spread import SpreadWriter, StepReports
 from relaax.server.exploitation import Exploiting, exploiting_agent
 from relaax.server.rlx_server.handover import Inbox
-from relaax.server.rlx_server.tally import WorkerRow
+from relaax.server.rlx_server.tally import EPISODES, RETURNS, TURN_BEGAN, WorkerRow
 from relaax.server.rlx_server.worker.agents import Agents, SeparateAgents
 from relaax.server.rlx_server.worker.loop import Worker
 from relaax.server.rlx_server.worker.settings import (
@@ -27,6 +27,7 @@ from relaax.server.rlx_server.worker.settings import (
     seed_after,
 )
 from relaax.server.rlx_server.worker.stopping import StopRequest
+from relaax.telemetry.kept_counts import DELIVERED, DROPPED
 from relaax.telemetry.metrics import EPISODE_REWARD, Metrics
 from relaax.telemetry.throttled_log import FailureLog, in_words
 
@@ -65,7 +66,8 @@ class EpisodeCount(Metrics):
     def scalar(self, name: str, y: float, x: float | None = None) -> None:
         """Count ``y`` if it is the return of an episode that has ended."""
         if name == EPISODE_REWARD:
-            self._row.count_episode(y)
+            self._row.add(EPISODES)
+            self._row.add(RETURNS, y)
 
 
 class StepCounts(StepReports):
@@ -78,17 +80,17 @@ class StepCounts(StepReports):
 
     def goes_on(self) -> bool:
         """See WriterObserver: a worker that waits for a replay that is full does not hang."""
-        self._row.begin_turn()
+        self._row.note_now(TURN_BEGAN)
         return self._stop.reason is None
 
     def delivered(self, actions: int) -> None:
         """See WriterObserver."""
         super().delivered(actions)
-        self._row.count_delivered(actions)
+        self._row.kept.add(DELIVERED, actions)
 
     def dropped_actions(self, actions: int) -> None:
         """See WriterObserver."""
-        self._row.count_dropped(actions)
+        self._row.kept.add(DROPPED, actions)
 
 
 def run_connection_worker(

@@ -17,6 +17,7 @@ from relaax.server.rlx_server.worker.measurements import Measurements
 from relaax.server.rlx_server.worker.requests import Joiner, Report, Request
 from relaax.server.rlx_server.worker.session import Actions
 from relaax.steps import IntArray
+from relaax.telemetry.kept_counts import TAKEN
 from relaax.telemetry.metrics import OF_CLIENT, Metrics
 
 
@@ -154,8 +155,8 @@ class Responder:
         return Environments(row)
 
     def _count_taken(self, steps: int) -> None:
-        if self.learns:
-            self.row.count_taken(steps)
+        if self.learns and steps:
+            self.row.kept.add(TAKEN, steps)
 
     def _end(self, agents: Agents) -> None:
         agents.close()

@@ -10,7 +10,7 @@ from served_worker import BinaryClient, Oracle, encoded, serve_batches
 from relaax.protocol import binary
 from relaax.protocol.binary import ErrorCode, Metric
 from relaax.server.rlx_server.limits import ClientLimits
-from relaax.server.rlx_server.tally.row import RESTS
+from relaax.server.rlx_server.tally import RESTS
 from relaax.server.rlx_server.worker import loop
 from relaax.steps import START
 

@@ -14,8 +14,7 @@ from relaax.server.rlx_server.operating import (
     served,
     stuck,
 )
-from relaax.server.rlx_server.tally import Tally
-from relaax.server.rlx_server.tally.row import Cell, ServerState
+from relaax.server.rlx_server.tally import ACCESS_DENIED, Cell, Row, Tally
 from relaax.server.rlx_server.worker.process import EpisodeCount
 from relaax.server.rlx_server.worker.settings import Exploitation
 from relaax.telemetry.live_lines import LiveLine
@@ -23,7 +22,7 @@ from relaax.telemetry.metrics import EPISODE_REWARD
 
 
 def test_a_server_that_has_not_looked_around_for_long_is_not_healthy():
-    state = ServerState(memoryview(array("d", [0.0] * len(Cell))))
+    state = Row(memoryview(array("d", [0.0] * len(Cell))))
     state.note_now(Cell.LOOKED_AROUND)
     assert stuck(state) is None
     state[Cell.LOOKED_AROUND] -= STUCK_S + 1
@@ -34,8 +33,8 @@ def test_guesses_are_those_of_the_server_and_of_all_its_workers():
     tally = Tally()
     tally.state[Cell.ACCESS_DENIED] += 2
     number = tally.take()
-    tally.row(number).count_denied(3)
-    tally.row(tally.take()).count_denied(1)
+    tally.row(number).add(ACCESS_DENIED, 3)
+    tally.row(tally.take()).add(ACCESS_DENIED)
     tally.give_back(number)  # it has ended
     assert access_denied(tally) == 6
 

@@ -6,8 +6,8 @@ import signal
 import numpy as np
 import pytest
 
+from relaax.server.rlx_server.places import PlaceTable
 from relaax.server.rlx_server.tally import Tally
-from relaax.server.rlx_server.tally.places import PlaceTable
 
 
 @pytest.fixture(name="tally")

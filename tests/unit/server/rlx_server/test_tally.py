@@ -5,18 +5,18 @@ import pytest
 from clock import Clock
 
 from relaax.server.rlx_server.children import Watchdog
-from relaax.server.rlx_server.tally import Tally
-from relaax.server.rlx_server.tally.row import (
+from relaax.server.rlx_server.tally import (
     CONNECTIONS,
     ENVIRONMENTS,
     HISTOGRAMS,
     LOST,
+    MOST_WORKERS,
     SECONDS,
     STEPS,
     WIDTH,
     Cell,
+    Tally,
 )
-from relaax.server.rlx_server.tally.table import MOST_WORKERS
 from relaax.telemetry.kept_counts import DELIVERED, DROPPED, TAKEN
 
 
@@ -27,16 +27,16 @@ def _tally():
 
 def histogram(tally, name):
     """Return the counts by bound, and the sum."""
-    begin, bounds = HISTOGRAMS[name]
-    total, *counts = tally.totals()[begin : begin + len(bounds) + 2].tolist()
+    place = HISTOGRAMS[name]
+    total, *counts = tally.totals()[place.begin : place.end].tolist()
     return counts, total
 
 
 def test_all_workers_are_added_up(tally):
     for number in range(3):
         row = tally.row(tally.take())
-        row.count_steps(10 + number)
-        row.note_served(connections=2, environments=5)
+        row.add(STEPS, 10 + number)
+        row[CONNECTIONS], row[ENVIRONMENTS] = 2, 5
     totals = tally.totals()
     assert totals[STEPS] == 33
     assert totals[CONNECTIONS] == 6
@@ -48,16 +48,16 @@ def test_undelivered_steps_of_an_ended_worker_are_lost_and_the_next_one_counts_o
     for _ in range(2):
         number = tally.take()
         row = tally.row(number)
-        row.count_taken(10)
-        row.count_delivered(6)
-        row.count_dropped(1)
+        row.kept.add(TAKEN, 10)
+        row.kept.add(DELIVERED, 6)
+        row.kept.add(DROPPED, 1)
         tally.give_back(number)
     assert tally.kept.totals() == {TAKEN: 20, DELIVERED: 12, DROPPED: 2, LOST: 6}
 
 
 def test_workers_that_learn_themselves_lose_nothing_that_should_be_delivered(tally):
     number = tally.take()
-    tally.row(number).count_taken(10)
+    tally.row(number).kept.add(TAKEN, 10)
     tally.give_back(number)
     assert tally.kept.totals()[LOST] == 0
 
@@ -79,14 +79,14 @@ def test_a_histogram_agrees_with_numpy(tally):
 def test_the_counts_of_a_worker_stay_when_it_ends_and_its_load_does_not(tally):
     number = tally.take()
     row = tally.row(number)
-    row.count_steps(7)
+    row.add(STEPS, 7)
     row.batch_size.add(3)
-    row.note_served(connections=1, environments=1)
+    row[CONNECTIONS] = row[ENVIRONMENTS] = 1
     tally.give_back(number)
     assert tally.totals()[[STEPS, CONNECTIONS, ENVIRONMENTS]].tolist() == [7, 0, 0]
     again = tally.take()
     assert again == number
-    tally.row(again).count_steps(1)
+    tally.row(again).add(STEPS)
     assert tally.totals()[STEPS] == 8
     assert histogram(tally, "batch_size") == ([0, 0, 1] + [0] * 9, 3)
 
@@ -95,7 +95,7 @@ def test_more_workers_than_there_are_rows_are_served_and_not_counted(tally):
     numbers = [tally.take() for _ in range(MOST_WORKERS)]
     assert len(set(numbers)) == MOST_WORKERS
     assert tally.take() is None
-    tally.row(None).count_steps(1)
+    tally.row(None).add(STEPS)
     tally.give_back(None)
     assert tally.turn_began(None) == 0
     assert tally.totals().tolist() == [0] * WIDTH

@@ -7,8 +7,7 @@ import pytest
 from relaax.algorithm_base import Phase
 from relaax.errors import BridgeError
 from relaax.server.rlx_server import watcher
-from relaax.server.rlx_server.tally import Tally
-from relaax.server.rlx_server.tally.row import Cell
+from relaax.server.rlx_server.tally import Cell, Tally
 from relaax.server.rlx_server.watcher import (
     PARAMETER_SERVER_IS_GONE,
     TRAINING_IS_OVER,
