@@ -6,7 +6,6 @@ The words that all layers share:
 ``relaax.observations``  one array, or several arrays by name
 ``relaax.spaces``        what observations and actions look like
 ``relaax.errors``        what is raised
-``relaax.evaluation``    how an environment evaluates, and which policy
 ``relaax.address``       HOST:PORT
 
 The packages, from the client's end to the servers':

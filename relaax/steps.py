@@ -6,6 +6,7 @@ connection; ``Transitions`` are the meaning of the flags, read once, by slots in
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from enum import Enum
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -47,6 +48,15 @@ class AgentName(NamedTuple):
 
 
 UNNAMED_AGENT = AgentName()
+
+
+class Evaluation(Enum):
+    """The choice of actions for environments that nothing is learnt from; the value is sent."""
+
+    #: The policy's mode: its most probable actions.
+    DETERMINISTIC = "deterministic"
+    #: Samples of the policy, as in training.
+    STOCHASTIC = "stochastic"
 
 
 def number_of(states: States) -> int:

@@ -18,7 +18,7 @@ heavy, so that all workers share it.
 ``checkpoint``             the content of a checkpoint, and the rule for accepting one
 """
 
-from relaax.algorithm_base.agent_base import AgentBase, EnvironmentInfo
+from relaax.algorithm_base.agent_base import AgentBase, EnvironmentInfo, EvaluatedPolicy
 from relaax.algorithm_base.batch_agent_base import BatchAgentBase, EvaluatorBase
 from relaax.algorithm_base.bridge_base import (
     BridgeBase,
@@ -55,9 +55,8 @@ from relaax.algorithm_base.roles import (
     Version,
 )
 from relaax.errors import CheckpointMismatch, InvalidState
-from relaax.evaluation import EvaluatedPolicy, Evaluation
 from relaax.processes.shard import Shard
-from relaax.steps import Transitions
+from relaax.steps import Evaluation, Transitions
 from relaax.telemetry.metrics import Metrics, NullMetrics
 
 __all__ = [

@@ -8,8 +8,8 @@ from typing import Any
 from relaax.algorithm_base.bridge_base import ParameterLink
 from relaax.algorithm_base.config_base import ConfigBase
 from relaax.errors import InvalidState
-from relaax.evaluation import EvaluatedPolicy, Evaluation
 from relaax.spaces import Space
+from relaax.steps import Evaluation
 from relaax.telemetry.metrics import Metrics
 
 
@@ -31,6 +31,17 @@ class EnvironmentInfo:
     #: so each of N can have one of N sizes of exploration. Within a second of its start it may
     #: change; when it goes away, the next one gets its place.
     place: Callable[[], int] = field(default=lambda: 0, compare=False)
+
+
+@dataclass(frozen=True)
+class EvaluatedPolicy:
+    """Which policy an episode is played with."""
+
+    #: None where versions have been counted anew since the episode began: its parameter server has
+    #: started again.
+    version: int | None
+    #: The global step when the worker got the policy.
+    global_t: int
 
 
 class AgentBase(ABC):

@@ -7,11 +7,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from relaax.algorithm_base.agent_base import EnvironmentInfo
+from relaax.algorithm_base.agent_base import EnvironmentInfo, EvaluatedPolicy
 from relaax.errors import InvalidState
-from relaax.evaluation import EvaluatedPolicy, Evaluation
 from relaax.observations import Observations
-from relaax.steps import States, Transitions
+from relaax.steps import Evaluation, States, Transitions
 
 Array = npt.NDArray[Any]
 IntArray = npt.NDArray[np.int64]

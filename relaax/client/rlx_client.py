@@ -32,12 +32,11 @@ from relaax.client.connector import Backoff, Connector, RetryPolicy
 from relaax.client.failure import Failure
 from relaax.client.server_connection import opened
 from relaax.client.transport import Transport, default_transport
-from relaax.evaluation import Evaluation
 from relaax.observations import mapped
 from relaax.processes.run_variables import run_of_this_process
 from relaax.protocol.binary import Hello
 from relaax.spaces import Space, space_of
-from relaax.steps import EXECUTED, FINAL, START, TERMINATED, TRUNCATED, Steps
+from relaax.steps import EXECUTED, FINAL, START, TERMINATED, TRUNCATED, Evaluation, Steps
 from relaax.telemetry.metrics import Metrics
 
 __all__ = ["Client", "Failure"]

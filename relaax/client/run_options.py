@@ -17,8 +17,8 @@ from relaax.client.connector import Backoff
 from relaax.client.restarts import MOST_RESTARTS, TIMEOUT_S, WITHIN_S
 from relaax.client.seeds import EnvironmentSeeds, seeds_of_this_program
 from relaax.errors import ConfigurationError
-from relaax.evaluation import Evaluation
 from relaax.processes.whole_numbers import natural, positive
+from relaax.steps import Evaluation
 
 
 @dataclass(frozen=True)

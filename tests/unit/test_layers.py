@@ -12,8 +12,8 @@ REPOSITORY = Path(__file__).parent.parent.parent
 
 #: The modules that every layer shares. They import one another and nothing else of the package.
 WORDS = (
-    "relaax.address", "relaax.errors", "relaax.evaluation", "relaax.observations", "relaax.spaces",
-    "relaax.steps", "relaax.__version__",
+    "relaax.address", "relaax.errors", "relaax.observations", "relaax.spaces", "relaax.steps",
+    "relaax.__version__",
 )  # fmt: skip
 
 #: Packages below all others but the words: what a process says, and how it lives.

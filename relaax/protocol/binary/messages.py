@@ -11,7 +11,6 @@ import numpy as np
 import numpy.typing as npt
 
 from relaax.errors import ProtocolError
-from relaax.evaluation import Evaluation
 from relaax.protocol.binary.arrays import Block, block_length, decode_block, encode_block
 from relaax.protocol.connection import Payload
 from relaax.protocol.nesting import is_text, require_within_limits
@@ -24,6 +23,7 @@ from relaax.steps import (
     START,
     TERMINATED,
     TRUNCATED,
+    Evaluation,
     Steps,
     are_rewards_allowed,
     number_of,

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from relaax.client import Client, Failure, VectorClient
-from relaax.evaluation import Evaluation
 from relaax.protocol import binary
 from relaax.protocol.binary import ErrorCode, Welcome
+from relaax.steps import Evaluation
 
 STATE = np.zeros(2, np.float32)
 

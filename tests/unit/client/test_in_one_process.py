@@ -12,9 +12,9 @@ from relaax.client.run_options import add_run_options, parse_options
 from relaax.client.simulator import Step
 from relaax.client.simulator_task import play_simulators
 from relaax.client.transport import TcpTransport, connecting_by, is_in_one_process
-from relaax.evaluation import Evaluation
 from relaax.protocol import binary
 from relaax.protocol.binary import Welcome
+from relaax.steps import Evaluation
 
 GYMNASIUM = ("--env", "CartPole-v1", "--count", "3", "--episodes", "4", "--rlx-server")
 

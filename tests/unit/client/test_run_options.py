@@ -5,7 +5,7 @@ import pytest
 
 from relaax.client.connector import Backoff
 from relaax.client.run_options import VideoOptions, parse_options
-from relaax.evaluation import Evaluation
+from relaax.steps import Evaluation
 
 REQUIRED = ["--rlx-server", "localhost:7001", "--env", "CartPole-v1"]
 

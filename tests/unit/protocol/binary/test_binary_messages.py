@@ -8,11 +8,10 @@ import numpy as np
 import pytest
 
 from relaax.errors import ProtocolError
-from relaax.evaluation import Evaluation
 from relaax.protocol import binary
 from relaax.protocol.binary import Error, ErrorCode, Hello, Metric, ServerCodec, Welcome
 from relaax.spaces import actions_differ, box, differ, discrete, misfits, shape_of
-from relaax.steps import EXECUTED, FINAL, START, TERMINATED, TRUNCATED, Steps
+from relaax.steps import EXECUTED, FINAL, START, TERMINATED, TRUNCATED, Evaluation, Steps
 
 
 def steps(flags, observations, finals=(), environments=None, rewards=None, executed=()):
