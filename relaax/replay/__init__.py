@@ -2,6 +2,7 @@
 
 ``specs``          the configuration of storage and tables
 ``replay``         a storage, its tables and its writers, for many threads
+``intake``         puts steps into the storage and its tables, with the ends of episodes
 ``storage``        steps as columns, in the order in which every environment made them
 ``schema``         names, types and shapes of the columns
 ``step_batch``     steps on their way to a storage

@@ -3,8 +3,8 @@
 import logging
 import math
 import threading
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, astuple, dataclass
 from time import monotonic, sleep
 from typing import Any, TypeVar
 
@@ -14,13 +14,14 @@ import numpy.typing as npt
 from relaax.errors import ConfigurationError
 from relaax.replay.array_bytes import below, named
 from relaax.replay.counts import LearntSteps, Times, share_figures
+from relaax.replay.intake import Intake, StepCounts
 from relaax.replay.mixed import Mixed
 from relaax.replay.saved import require_sound
 from relaax.replay.schema import Schema
 from relaax.replay.selectors import FloatArray, IntArray
-from relaax.replay.storage import ENDS, FINAL, GAP, NONE, START, Empty, Flags, Snapshot, Storage
+from relaax.replay.storage import Empty, Flags, Storage
 from relaax.replay.table import Sample, Table, TableState, require_priorities
-from relaax.replay.writers import MissingSteps, Places, Slot, Writers
+from relaax.replay.writers import Places, Slot, Writers
 
 Array = npt.NDArray[Any]
 
@@ -70,19 +71,12 @@ class Replay:
         #: Times of inserting and drawing, without waiting; the service adds its own.
         self.times = Times()
         self._changed = threading.Condition()
-        self._duplicate_steps = 0
-        self._lost_steps = 0
-        self._dropped_steps = 0
-        self._actions = 0
+        self._intake = Intake(storage, tables.values(), writers, self._changed)
         self._on_stored: Callable[[int], object] = lambda actions: None
-        self._changes = 0
         self._is_over = self._takes_memory = False
         self._lacks_memory: Callable[[int], str] = lambda more: ""
         #: By table: the number of the latest request, if so many items were not there.
         self._unmet: dict[str, tuple[int, int | None]] = {}
-        rows_at_once = min((each.most_rows_at_once for each in tables.values()), default=math.inf)
-        #: So many steps are taken at once: older ones stay until items are made of them.
-        self._most_at_once = int(max(1, min(storage.capacity // 2, rows_at_once)))
 
     def __len__(self) -> int:
         """Return how many steps there are now."""
@@ -100,12 +94,12 @@ class Replay:
         It goes on from the count of restored contents, and is never less than the steps ever stored
         and the items ever drawn together.
         """
-        return self._changes
+        return self._intake.counts.changes
 
     @property
     def actions(self) -> int:
         """How many actions were ever stored: steps but those in which an episode was cut off."""
-        return self._actions
+        return self._intake.counts.actions
 
     def on_stored(self, call: Callable[[int], object]) -> None:
         """Let ``call`` be called with the number of actions, whenever some have been stored."""
@@ -114,7 +108,7 @@ class Replay:
     def count_lost(self, steps: int) -> None:
         """Count steps that a replay before this one had, and that are not here."""
         with self._changed:
-            self._lost_steps += steps
+            self._intake.counts.lost += steps
 
     def alone(self, call: Callable[[], Result]) -> Result:
         """Return the result of ``call``, which may look at tables, and change them.
@@ -154,7 +148,7 @@ class Replay:
                 return [lack]
             if not differences:
                 self._settle(types)
-                self._leave(self._writers.open(name))
+                self._intake.leave(self._writers.open(name))
         return differences
 
     def schema_of(self, writer: str) -> Schema:
@@ -195,8 +189,8 @@ class Replay:
     def close_writer(self, name: str) -> None:
         """Let no more be written by ``name``; its unfinished episodes end."""
         with self._changed:
-            self._changes += 1
-            self._leave(self._writers.close(name))
+            self._intake.counts.changes += 1
+            self._intake.leave(self._writers.close(name))
 
     def append(
         self,
@@ -220,25 +214,29 @@ class Replay:
         deadline, known = monotonic() + timeout_s, 0
         with self._changed:
             while not self._is_over:
-                before, known = known, min(self._known(writer, environment, first), len(flags))
-                self._duplicate_steps += known - before
                 slot = self._writers.slot(writer, environment)
+                before, known = known, min(self._intake.known(slot, environment, first), len(flags))
+                self._intake.counts.duplicate += known - before
                 if known == len(flags):
-                    self._changes += len(flags)
+                    self._intake.counts.changes += len(flags)
                     slot.may_have_gap = False
                     return slot.next_step
-                piece = _piece(flags, known, self._most_at_once)
+                piece = self._intake.piece(flags, known)
                 lack = self._places.lack(writer, slot)
                 why = lack or self._keeps_out(slot, flags[piece])
                 if not why:
-                    self._insert(slot, {name: rows[name][piece] for name in rows}, flags[piece])
+                    with self.times.of("insert"):
+                        taken = {name: rows[name][piece] for name in rows}
+                        self._on_stored(self._intake.take(slot, taken, flags[piece]))
                     known = piece.stop
                 elif lack and self._places.is_refused(writer, environment, slot, lack):
                     slot.next_step = first + len(flags)
                     break
                 elif not self._changed.wait(max(0.0, deadline - monotonic())):
                     raise NotReady(why)
-            return self._drop(first + known, len(flags) - known)
+            self._intake.counts.changes += len(flags) - known
+            self._intake.counts.dropped += len(flags) - known
+            return first + len(flags)
 
     def sample(
         self,
@@ -268,7 +266,7 @@ class Replay:
             if why := source.holds_back(count, charge):
                 raise NotReady(why)
             self._unmet.pop(table, None)
-            self._changes += count
+            self._intake.counts.changes += count
             with self.times.of("sample"):
                 sample = source.draw(count, charge, empty=empty)
             self._changed.notify_all()
@@ -287,7 +285,7 @@ class Replay:
             self._changed.wait_for(lambda: source.state().allowance >= at_least, timeout_s)
             state, count = source.state(), math.ceil(max(1.0, min(at_least, MOST_WAITED_FOR)))
             reason = source.holds_back(count) if state.allowance < count else ""
-            return ReplayState(state, len(self._storage), self._actions, reason)
+            return ReplayState(state, len(self._storage), self.actions, reason)
 
     def update_priorities(self, table: str, keys: IntArray, priorities: FloatArray) -> int:
         """Give items of ``table`` other priorities [N]; return how many of them are gone."""
@@ -295,7 +293,7 @@ class Replay:
         if table in self.mixed:
             return self.mixed[table].update_priorities(keys, priorities)
         with self._changed:
-            self._changes += 1
+            self._intake.counts.changes += 1
             return self.tables[table].update_priorities(keys, priorities)
 
     def reclaim(self) -> None:
@@ -305,8 +303,8 @@ class Replay:
         """
         with self._changed:
             slots = self._writers.expired()
-            self._changes += len(slots)
-            self._leave(slots)
+            self._intake.counts.changes += len(slots)
+            self._intake.leave(slots)
             labels = self._writers.labels()
             complaints = [learnt.complaint(labels) for learnt in self._learnt()]
         for complaint in filter(None, complaints):
@@ -323,7 +321,7 @@ class Replay:
         with self._changed:
             before = self._storage.evicted
             self._storage.evict_before(monotonic() - older_than_s)
-            self._changes += self._storage.evicted - before
+            self._intake.counts.changes += self._storage.evicted - before
             self._changed.notify_all()
 
     def stats(self) -> dict[str, float]:
@@ -331,11 +329,11 @@ class Replay:
         with self._changed:
             counts: dict[str, float] = {
                 "steps stored": self._storage.stored,
-                "steps twice": self._duplicate_steps,
-                "steps lost": self._lost_steps,
-                "steps dropped": self._dropped_steps,
+                "steps twice": self._intake.counts.duplicate,
+                "steps lost": self._intake.counts.lost,
+                "steps dropped": self._intake.counts.dropped,
                 "steps evicted": self._storage.evicted,
-                "actions stored": self._actions,
+                "actions stored": self._intake.counts.actions,
                 "items drawn": self._drawn(),
                 "steps": len(self._storage),
                 "capacity": self._storage.capacity,
@@ -358,13 +356,16 @@ class Replay:
             arrays = named("storage/", self._storage.contents())
             for name, table in self.tables.items():
                 arrays |= named(f"table/{name}/", table.contents())
-            counts = (self._duplicate_steps, self._lost_steps, self._dropped_steps, self._actions)
+            *counts, changes = astuple(self._intake.counts)
             arrays |= {"writers": self._writers.contents(), "counts": np.array(counts)}
-            arrays["changes"] = np.array(self._changes)
+            arrays["changes"] = np.array(changes)
             snapshot = self._storage.snapshot()
         try:
-            while self._copied_some(snapshot):
+            is_copied = False
+            while not is_copied:
                 sleep(PAUSE_S)
+                with self._changed:
+                    is_copied = not snapshot.copy_some()
         finally:
             with self._changed:
                 self._storage.forget(snapshot)
@@ -386,10 +387,9 @@ class Replay:
             for name, table in self.tables.items():
                 table.restore(below(f"table/{name}/", contents))
             self._writers.restore(contents["writers"])
-            counts = contents["counts"].tolist()
-            self._duplicate_steps, self._lost_steps, self._dropped_steps, self._actions = counts
             # Older contents have no such count: their saves are named by this sum.
-            self._changes = int(contents.get("changes", self.stored + self._drawn()))
+            changes = int(contents.get("changes", self.stored + self._drawn()))
+            self._intake.counts = StepCounts(*contents["counts"].tolist(), changes=changes)
 
     def _settle(self, types: Mapping[str, np.dtype[Any]]) -> None:
         """Let open columns be of ``types``; ConfigurationError without the memory for them."""
@@ -412,97 +412,7 @@ class Replay:
     def _drawn(self) -> int:
         return sum(table.counts.drawn for table in self.tables.values())
 
-    def _copied_some(self, snapshot: Snapshot) -> bool:
-        with self._changed:
-            return snapshot.copy_some()
-
-    def _drop(self, first: int, count: int) -> int:
-        """Count steps that are not stored any more; return the number of the one behind them."""
-        self._changes += count
-        self._dropped_steps += count
-        return first + count
-
-    def _known(self, writer: str, environment: int, first: int) -> int:
-        """Return how many steps from ``first`` on are stored; MissingSteps before that one."""
-        slot = self._writers.slot(writer, environment)
-        if slot.next_step < first and slot.may_have_gap:
-            self._skip(slot, first)
-        if slot.next_step < first:
-            raise MissingSteps(
-                f"step {slot.next_step} of environment {environment} must come next, not {first}"
-            )
-        return slot.next_step - first
-
-    def _skip(self, slot: Slot, first: int) -> None:
-        """Go on at step ``first``, in rows apart: steps before it were lost."""
-        self._changes += 1
-        self._leave([slot])
-        self._lost_steps += first - slot.next_step
-        self._writers.renumber(slot)
-        slot.next_step = first
-        slot.may_have_gap = False
-
-    def _insert(self, slot: Slot, rows: Mapping[str, Array], flags: Flags) -> None:
-        with self.times.of("insert"):
-            self._take(slot, rows, flags)
-
-    def _take(self, slot: Slot, rows: Mapping[str, Array], flags: Flags) -> None:
-        if flags[0] & (START | GAP):
-            self._end_episode(slot)
-        if flags[0] & GAP and self._storage.newest(slot.number) != NONE:
-            self._leave([slot])
-            self._writers.renumber(slot)
-        places = self._storage.append(slot.number, rows, _with_ends(flags & ~np.uint8(GAP)))
-        slot.next_step += len(flags)
-        actions = int(np.count_nonzero(flags & FINAL == 0))
-        self._actions += actions
-        self._on_stored(actions)
-        for table in self.tables.values():
-            table.appended(slot.number, places)
-        self._changed.notify_all()
-
     def _keeps_out(self, slot: Slot, flags: Flags) -> str:
         """Return why a table takes no more steps of ``slot``; "" if all do, or one lacks them."""
-        flags = np.where(flags & GAP, flags | START, flags)  # episodes before it are ended by both
-        whys = (table.keeps_out(slot.number, flags) for table in self.tables.values())
-        why = next(filter(None, whys), "")
         lacks = any(self.tables[name].holds_back(*asked) for name, asked in self._unmet.items())
-        return "" if lacks else why
-
-    def _end_episode(self, slot: Slot) -> None:
-        """Let the unfinished episode of ``slot``, if any, end in its newest state."""
-        if self._storage.cut(slot.number) == NONE:
-            return
-        for table in self.tables.values():
-            table.appended(slot.number, np.zeros(0, np.int64))
-
-    def _leave(self, slots: Sequence[Slot]) -> None:
-        """End the unfinished episodes of ``slots`` that get no more steps."""
-        for slot in slots:
-            self._end_episode(slot)
-            for table in self.tables.values():
-                table.left(slot.number)
-        self._changed.notify_all()
-
-
-def _piece(flags: Flags, begin: int, most: int) -> slice:
-    """Return the part of flags [N] from ``begin`` on, up to a gap, and of ``most`` steps."""
-    end = min(begin + most, len(flags))
-    gaps = np.flatnonzero(flags[begin + 1 : end] & GAP)
-    return slice(begin, begin + 1 + int(gaps[0]) if len(gaps) else end)
-
-
-def _with_ends(flags: Flags) -> Flags:
-    """Return flags [N] in which a step before a start ends its episode, at least by being cut off.
-
-    Some steps may have been dropped between the two.
-    """
-    before = np.flatnonzero(flags[1:] & START)
-    if len(before) == 0:
-        return flags
-    cut = before[flags[before] & ENDS == 0]
-    if len(cut) == 0:
-        return flags
-    ended = flags.copy()
-    ended[cut] |= FINAL
-    return ended
+        return "" if lacks else self._intake.keeps_out(slot, flags)
