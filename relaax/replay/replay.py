@@ -389,7 +389,7 @@ class Replay:
             self._writers.restore(contents["writers"])
             # Older contents have no such count: their saves are named by this sum.
             changes = int(contents.get("changes", self.stored + self._drawn()))
-            self._intake.counts = StepCounts(*contents["counts"].tolist(), changes=changes)
+            self._intake.counts = StepCounts(*[*contents["counts"].tolist(), changes])
 
     def _settle(self, types: Mapping[str, np.dtype[Any]]) -> None:
         """Let open columns be of ``types``; ConfigurationError without the memory for them."""
