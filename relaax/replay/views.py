@@ -2,6 +2,7 @@
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any, ClassVar
 
 import numpy as np
@@ -58,15 +59,7 @@ def rows_ahead(storage: Storage, rows: IntArray, length: int) -> tuple[IntArray,
 
     Behind an episode's last row, that row is repeated.
     """
-    found = np.empty((length + 1, len(rows)), np.int64)
-    belongs = np.ones(found.shape, np.bool_)
-    found[0] = rows
-    for step in range(length):
-        here = found[step]
-        after = storage.following[here]
-        belongs[step + 1] = belongs[step] & (after != NONE) & (storage.flags[here] & ENDS == 0)
-        found[step + 1] = np.where(belongs[step + 1], after, here)
-    return found, belongs
+    return _along(storage, storage.following, ENDS, rows, range(length + 1))
 
 
 def rows_behind(storage: Storage, rows: IntArray, length: int) -> tuple[IntArray, BoolArray]:
@@ -74,14 +67,24 @@ def rows_behind(storage: Storage, rows: IntArray, length: int) -> tuple[IntArray
 
     Before an episode's first row, that row is repeated.
     """
-    found = np.empty((length + 1, len(rows)), np.int64)
+    return _along(storage, storage.before, START, rows, range(length, -1, -1))
+
+
+def _along(
+    storage: Storage, links: IntArray, bounds: int, rows: IntArray, places: range
+) -> tuple[IntArray, BoolArray]:
+    """Follow ``links`` from ``rows`` [N], but not from a row with a flag of ``bounds``.
+
+    Return the rows int64 [len(places), N], of which ``rows`` are at the first place, and whether
+    each was reached; if not, the last one that was is there.
+    """
+    found = np.empty((len(places), len(rows)), np.int64)
     belongs = np.ones(found.shape, np.bool_)
-    found[length] = rows
-    for step in range(length, 0, -1):
-        here = found[step]
-        earlier = storage.before[here]
-        belongs[step - 1] = belongs[step] & (earlier != NONE) & (storage.flags[here] & START == 0)
-        found[step - 1] = np.where(belongs[step - 1], earlier, here)
+    found[places[0]] = rows
+    for here, there in pairwise(places):
+        next_rows, flags = links[found[here]], storage.flags[found[here]]
+        belongs[there] = belongs[here] & (next_rows != NONE) & (flags & bounds == 0)
+        found[there] = np.where(belongs[there], next_rows, found[here])
     return found, belongs
 
 
@@ -161,7 +164,10 @@ class Transitions(View):
 
 
 class _Stretch(View):
-    """``length`` rows and up to ``burn_in`` rows before them: arrays are time-major."""
+    """``length`` rows and up to ``burn_in`` rows before them: arrays are time-major.
+
+    Beside the columns there are ``flags``, and ``valid``, 1 in rows with an action.
+    """
 
     item_axis: ClassVar[int] = 1
 
@@ -177,6 +183,12 @@ class _Stretch(View):
     def behind(self) -> int:
         """See View."""
         return self.burn_in
+
+    def _columns(self, storage: Storage, found: IntArray, empty: Empty) -> dict[str, Array]:
+        columns = {name: gather(column, found, empty) for name, column in storage.columns.items()}
+        columns["flags"] = storage.flags[found]
+        columns["valid"] = columns["flags"] & FINAL == 0
+        return columns
 
 
 @dataclass(frozen=True)
@@ -209,9 +221,8 @@ class Windows(_Stretch):
             before, is_before = rows_behind(storage, rows, self.burn_in)
             found = np.concatenate([before[:-1], after])
             belongs = np.concatenate([is_before[:-1], is_after])
-        window = {name: gather(column, found, empty) for name, column in storage.columns.items()}
-        window["flags"] = storage.flags[found]
-        window["valid"] = belongs & (window["flags"] & FINAL == 0)
+        window = self._columns(storage, found, empty)
+        window["valid"] &= belongs
         return window
 
 
@@ -262,10 +273,8 @@ class Rollouts(_Stretch):
         """See View."""
         before, belongs = rows_behind(storage, rows, self.burn_in)
         found = np.concatenate([before, self._after(storage, rows)])
-        columns = {name: gather(column, found, empty) for name, column in storage.columns.items()}
-        columns["flags"] = storage.flags[found]
+        columns = self._columns(storage, found, empty)
         columns["begins"] = self._begins(storage, found, belongs)
-        columns["valid"] = columns["flags"] & FINAL == 0
         columns["valid"][: self.burn_in] = False
         columns["valid"][-1] = False
         return columns
