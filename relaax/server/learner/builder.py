@@ -26,8 +26,9 @@ from relaax.checkpoints.checkpoint_place import saver_of, store_of
 from relaax.configuration import AlgorithmSection, LearnerConfiguration, LearnerOptions
 from relaax.configuration.algorithm_loader import Algorithm
 from relaax.processes.directory_lock import owned
+from relaax.replay.mixed import Source
 from relaax.server.learner.lineage import LearnerLineage, lineage_in
-from relaax.server.learner.loop import LearnerLoop, SampleSource
+from relaax.server.learner.loop import LearnerLoop
 from relaax.server.learner.publishing import PublishClock, require_finite, require_no_nan
 from relaax.telemetry.interval_metrics import IntervalMetrics
 from relaax.telemetry.metrics import LEARNER, WaitReport
@@ -118,7 +119,7 @@ def random_numbers(section: AlgorithmSection) -> np.random.Generator:
 
 def make_loop(
     restored: RestoredLearner,
-    source: SampleSource,
+    source: Source,
     bridge: ParameterLink,
     options: LearnerOptions,
     save: Callable[[int], None],

@@ -11,12 +11,12 @@ from relaax.address import Address
 from relaax.net.listening import naming_bind
 from relaax.processes.periodic_tasks import Task, TasksThread
 from relaax.replay.client.sampler import Samplers
+from relaax.replay.mixed import Source
 from relaax.replay.process.replay_contents import Contents
 from relaax.replay.process.replay_metrics import ReplayMetrics
 from relaax.replay.replay import Replay
 from relaax.replay.service import LINGER_S, ReplayPort
 from relaax.replay.specs import ReplaySpec
-from relaax.server.learner.loop import SampleSource
 from relaax.telemetry.metrics import Metrics
 
 _log = logging.getLogger(__name__)
@@ -26,7 +26,7 @@ class Experience(ABC):
     """What the learner's process draws from; it is closed at the end."""
 
     #: Where samples come from.
-    source: SampleSource
+    source: Source
     #: Where steps are delivered, in words.
     place: str
 

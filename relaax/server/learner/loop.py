@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -15,8 +15,8 @@ import numpy.typing as npt
 from relaax.algorithm_base import LearnerBase, Lineage, NewValues, Parameters
 from relaax.errors import LearningDiverged, ParameterServerAway, TokenRefused
 from relaax.processes.stop_signal import Stop
+from relaax.replay.mixed import Source
 from relaax.replay.replay import NotReady
-from relaax.replay.table import Sample
 from relaax.server.learner.prefetcher import Prefetcher
 from relaax.server.learner.publishing import PublishClock, require_finite
 from relaax.telemetry.interval_metrics import IntervalMetrics
@@ -87,18 +87,6 @@ class LearnerMeasurements:
         self._means.store()
 
 
-class SampleSource(Protocol):
-    """Where samples come from: a replay of this process, or replay servers."""
-
-    def sample(self, table: str, count: int, timeout_s: float) -> Sample:
-        """Draw ``count`` items of ``table``; NotReady if there are not enough in time."""
-
-    def update_priorities(
-        self, table: str, keys: npt.NDArray[np.int64], priorities: npt.NDArray[np.float64]
-    ) -> int:
-        """Give items other priorities [N]; return how many of them are gone."""
-
-
 @dataclass(frozen=True)
 class _Batch:
     """A batch, and the items that it was made of."""
@@ -123,7 +111,7 @@ class LearnerLoop:
     def __init__(
         self,
         learner: LearnerBase,
-        source: SampleSource,
+        source: Source,
         publisher: Parameters,
         publish_clock: PublishClock,
         metrics: IntervalMetrics,
