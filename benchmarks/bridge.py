@@ -42,7 +42,8 @@ from relaax.algorithm_base import Gradient, NullMetrics, ParameterLink
 from relaax.net import channel_options
 from relaax.parameters import BridgeControl
 from relaax.parameters.optimizers import RMSProp, RMSPropSettings
-from relaax.parameters.parameter_store import ParameterService, ParameterStore
+from relaax.parameters.parameter_server import ParameterService
+from relaax.parameters.parameter_store import ParameterStore
 from relaax.processes.allocator import FEW_POOLS, keep_memory
 
 SIZES = [10_000, 100_000, 681_000, 2_000_000, 20_000_000]

@@ -6,12 +6,13 @@ import gymnasium
 import numpy as np
 from gymnasium import spaces
 
-from relaax.algorithm_base import ConfigBase, NullMetrics
+from relaax.algorithm_base import ConfigBase, NewValues, NullMetrics
 from relaax.compat.surreal import Acted, Actor, ActorSession, PullRule
 from relaax.compat.surreal.experience import columns_of
 from relaax.compat.surreal.parameter_client import ParameterClient
 from relaax.learning.steps import schema_of
-from relaax.parameters.published import PublishedParameters, PublishedService
+from relaax.parameters.parameter_server import ParameterService
+from relaax.parameters.published import PublishedParameters
 from relaax.replay.specs import ReplaySpec, TableSpec
 from relaax.replay.views import Transitions
 from relaax.spaces import box, discrete
@@ -57,12 +58,12 @@ class NumberedConfig(ConfigBase):
         return discrete(10)
 
 
-class Served(PublishedService):
+class Served(ParameterService):
     """A parameter server that says how often it was asked."""
 
     def __init__(self, first=0.0):
-        self.parameters = PublishedParameters(np.array([first], np.float32), clock=lambda: 12.5)
-        super().__init__(self.parameters, NullMetrics())
+        parameters = PublishedParameters(np.array([first], np.float32), clock=lambda: 12.5)
+        super().__init__(parameters, NullMetrics())
         self.asked = []
 
     def pull(self, known=None, policy="default"):
@@ -70,7 +71,7 @@ class Served(PublishedService):
         return super().pull(known, policy)
 
     def publish(self, value, iteration):
-        self.parameters.publish(np.array([value], np.float32), iteration)
+        self.push(NewValues(np.array([value], np.float32), iteration))
 
 
 class KeptSteps:

@@ -11,7 +11,8 @@ from relaax.learning.on_policy.learner import OnPolicyLearner, WholeRollouts
 from relaax.learning.placements import Driver, InWorker
 from relaax.learning.rollouts import RolloutBatch
 from relaax.parameters.optimizers import RMSProp, RMSPropSettings
-from relaax.parameters.parameter_store import ParameterService, ParameterStore
+from relaax.parameters.parameter_server import ParameterService
+from relaax.parameters.parameter_store import ParameterStore
 from relaax.telemetry.interval_metrics import IntervalMetrics
 
 

@@ -11,8 +11,8 @@ from relaax.checkpoints import CheckpointSaver, DirectoryStore
 from relaax.checkpoints.checkpoint_sets import FirstSaver, PartSaver
 from relaax.errors import CheckpointError
 from relaax.parameters.control import GrpcParameterServer
-from relaax.parameters.parameter_server import ParameterServer
-from relaax.parameters.parameter_store import ParameterService, ParameterStore
+from relaax.parameters.parameter_server import ParameterServer, ParameterService
+from relaax.parameters.parameter_store import ParameterStore
 from relaax.parameters.process.shards import (
     FirstServicer,
     FirstShard,

@@ -1,7 +1,8 @@
 """The link between workers and the parameter server, and the transport of it."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from enum import Enum
 from typing import Protocol, runtime_checkable
 
@@ -10,6 +11,8 @@ from relaax.algorithm_base.roles import (
     Evaluations,
     FloatVector,
     Gradient,
+    Lineage,
+    NewValues,
     Update,
     Values,
     Version,
@@ -36,6 +39,10 @@ class ParameterLink(ABC):
     It plays the roles ``Parameters`` and ``StepCounter``. An agent may use the seed's names for
     these, at the end of the class.
     """
+
+    #: Returns the lineage of new values at the learner's step, for those that come without one; set
+    #: by a learner's process.
+    lineage_at: Callable[[int], Lineage] | None = None
 
     @abstractmethod
     def add(self, steps: int) -> int:
@@ -81,6 +88,12 @@ class ParameterLink(ABC):
 
     def close(self) -> None:
         """Release the transport."""
+
+    def with_lineage(self, new: NewValues) -> NewValues:
+        """Return new values with their lineage, or with the one of this link's learner."""
+        if new.lineage is not None or self.lineage_at is None:
+            return new
+        return replace(new, lineage=self.lineage_at(new.iteration))
 
     def increment_global_t(self, steps: int = 1) -> int:
         """Add environment steps to the global step and return it."""

@@ -133,7 +133,9 @@ class ValueSource(Protocol):
     def pull(self, known: Version | None = None, policy: str = DEFAULT) -> Values:
         """Return the newest values of a policy; without their vector when ``known`` is current.
 
-        ValueError for a policy that is not there.
+        Where learners publish, a policy has the values that the training began with, as version 0,
+        until its first push. ValueError for a name that cannot be, and, where gradients move the
+        values, for any policy but the default one.
         """
 
 

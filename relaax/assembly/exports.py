@@ -23,9 +23,9 @@ from relaax.assembly.placing import in_process
 from relaax.configuration.algorithm_loader import load_algorithm
 from relaax.configuration.named_files import locate_algorithm
 from relaax.parameters.averaging import Averager, AveragingService
-from relaax.parameters.parameter_server import ParameterServer
-from relaax.parameters.parameter_store import ParameterService, ParameterStore
-from relaax.parameters.published import serve_published
+from relaax.parameters.parameter_server import ParameterServer, ParameterService
+from relaax.parameters.parameter_store import ParameterStore, Store
+from relaax.parameters.published import PublishedParameters
 from relaax.replay.specs import ReplaySpec
 
 ConfigT = TypeVar("ConfigT", bound=ConfigBase)
@@ -55,15 +55,18 @@ class Assembly(Generic[ConfigT]):
         """Return the owner of the parameters: moved by gradients, or published by a learner."""
         builder = self._make_builder(config)
         parts, recording = builder.parameters(), builder.experience()
+        store: Store
         if parts.optimizer is None or (recording.worker is None and recording.is_published):
-            return serve_published(
-                parts.initial, parts.fingerprint, parts.max_global_step, saver, metrics,
-                parts.exploration,
-            )  # fmt: skip
-        store = ParameterStore(parts.initial, parts.optimizer, parts.learning_rate, parts.filters)
+            store = PublishedParameters(parts.initial)
+            service = ParameterService(store, metrics)
+        else:
+            store = ParameterStore(
+                parts.initial, parts.optimizer, parts.learning_rate, parts.filters
+            )
+            service = _service(parts, store, metrics)
         return ParameterServer(
             store=store,
-            service=_service(parts, store, metrics),
+            service=service,
             saver=saver,
             fingerprint=parts.fingerprint,
             max_global_step=parts.max_global_step,
@@ -102,7 +105,7 @@ class Assembly(Generic[ConfigT]):
         return self._make_builder(config).experience().spec()
 
 
-def _service(parts: ParameterParts, store: ParameterStore, metrics: Metrics) -> ParameterLink:
+def _service(parts: ParameterParts, store: ParameterStore, metrics: Metrics) -> ParameterService:
     if parts.averaging is None:
         return ParameterService(store, metrics)
     averaging = parts.averaging

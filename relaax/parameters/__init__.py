@@ -15,10 +15,10 @@ The transport; an algorithm uses it unless it exports a ``BridgeControl`` of its
 
 The values:
 
-``parameter_server``   serves the global parameters, and keeps them in checkpoints
-``parameter_store``    the global parameters, shared by threads, and the answers to workers
+``parameter_server``   serves a store to workers, and keeps it in checkpoints
+``parameter_store``    a policy that gradients move; shared by threads
+``published``          policies that learners replace, by name
 ``averaging``          one update of the mean of several learners' gradients
-``published``          parameters that a learner publishes
 ``optimizers``         updates of a flat vector, in place
 ``schedule``           numbers that change meanwhile, and their values in checkpoints
 ``schedules``          how a number changes with the steps

@@ -16,7 +16,8 @@ from relaax.algorithm_base import (
     Values,
 )
 from relaax.algorithm_base.bridge_base import gradient_of, require_default
-from relaax.parameters.parameter_store import ParameterService, ParameterStore
+from relaax.parameters.parameter_server import ParameterService
+from relaax.parameters.parameter_store import ParameterStore
 
 _log = logging.getLogger(__name__)
 
@@ -114,5 +115,5 @@ class AveragingService(ParameterService):
         version = self._store.version if known is None else known.number
         if not self._averager.contribute(gradient, version):
             self._metrics.scalar("parameter server/late gradients", self._averager.late)
-        self._store.increment_global_t(gradient.steps)
+        self._store.add(gradient.steps)
         return self.pull(known)

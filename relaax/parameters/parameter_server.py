@@ -1,17 +1,24 @@
 """The owner of a training's global parameters."""
 
 import logging
+import threading
+from collections import deque
 from collections.abc import Iterable, Mapping
-from typing import Generic, Protocol, TypeVar
 
 from relaax.algorithm_base import (
+    DEFAULT,
     Checkpoint,
     CheckpointMismatch,
+    Evaluations,
+    Metrics,
     ParameterLink,
     ParameterServerBase,
     Saver,
     Shard,
     Slice,
+    Update,
+    Values,
+    Version,
 )
 from relaax.algorithm_base.checkpoint import (
     POLICIES,
@@ -22,9 +29,10 @@ from relaax.algorithm_base.checkpoint import (
     require_same_shapes,
 )
 from relaax.errors import ConfigurationError
-from relaax.parameters.parameter_store import ParameterStore, Snapshot
+from relaax.parameters.parameter_store import ParameterStore, Snapshot, Store
 from relaax.parameters.schedule import exploration_slots, require_no_more_exploration
 from relaax.parameters.schedules import Linear
+from relaax.telemetry.metrics import EVALUATION_REWARD_AFTER, EVALUATION_REWARD_OF
 
 _log = logging.getLogger(__name__)
 
@@ -35,45 +43,88 @@ PARAMETERS = "parameters"
 NO_SLOTS = (SCHEDULE, POLICIES)
 
 
-class Store(Protocol):
-    """What holds parameters that may be saved and restored: ``ParameterStore``, for instance."""
-
-    @property
-    def global_t(self) -> int:
-        """Environment steps of all agents together."""
-
-    @property
-    def version(self) -> int:
-        """Number of changes."""
-
-    def end_at(self, last_step: float) -> None:
-        """Change nothing once the global step has reached ``last_step``."""
-
-    def freeze(self) -> None:
-        """Change nothing from now on."""
-
-    def snapshot(self) -> Snapshot:
-        """Return what a checkpoint holds."""
-
-    def restore(self, snapshot: Snapshot) -> None:
-        """Go on from ``snapshot``."""
+#: The newest scores are kept; learners ask for them several times a second.
+MOST_SCORES = 10_000
 
 
-StoreT = TypeVar("StoreT", bound=Store)
+class EvaluationLog(Metrics):
+    """Passes scalars on to ``metrics``, and keeps scores of versions for the learner.
+
+    A score is kept with the learner's step at which the version was published. Many threads may
+    call it at once.
+    """
+
+    def __init__(self, metrics: Metrics, store: Store) -> None:
+        self._metrics = metrics
+        self._store = store
+        self._lock = threading.Lock()
+        self._scores: deque[tuple[int, float]] = deque(maxlen=MOST_SCORES)
+        self._count = 0
+
+    def scalar(self, name: str, y: float, x: float | None = None) -> None:
+        """Keep the score if it is one of a version that is known, and pass it on."""
+        iteration = None if x is None else self._iteration(name, int(x))
+        if iteration is not None:
+            with self._lock:
+                self._scores.append((iteration, float(y)))
+                self._count += 1
+        self._metrics.scalar(name, y, x)
+
+    def _iteration(self, name: str, x: int) -> int | None:
+        """Return the learner's step that a scalar is a score of; None if it is none."""
+        if name == EVALUATION_REWARD_AFTER:  # none of a learner that has gone back since
+            return x if x <= self._store.iteration else None
+        return self._store.iteration_of(x) if name == EVALUATION_REWARD_OF else None
+
+    def after(self, count: int) -> Evaluations:
+        """Return the scores that came after the first ``count``."""
+        with self._lock:
+            new = self._count - count if count <= self._count else self._count
+            scores = list(self._scores)[-new:] if new else []
+            return Evaluations(self._count, scores)
 
 
-class ParameterServer(ParameterServerBase, Generic[StoreT]):
+class ParameterService(ParameterLink):
+    """The parameter server's end of the link; many threads call it at once."""
+
+    def __init__(self, store: Store, metrics: Metrics) -> None:
+        self._store = store
+        self._metrics = EvaluationLog(metrics, store)
+
+    def add(self, steps: int) -> int:
+        """See ParameterLink."""
+        return self._store.add(steps)
+
+    def pull(self, known: Version | None = None, policy: str = DEFAULT) -> Values:
+        """See ParameterLink."""
+        return self._store.pull(known, policy)
+
+    def push(self, update: Update, policy: str = DEFAULT) -> Values:
+        """See ParameterLink."""
+        return self._store.push(update, policy)
+
+    def evaluations(self, after: int = 0) -> Evaluations:
+        """See ParameterLink."""
+        return self._metrics.after(after)
+
+    def metrics(self) -> Metrics:
+        """See ParameterLink."""
+        return self._metrics
+
+
+class ParameterServer(ParameterServerBase):
     """Serves a store to workers through ``service``, and keeps it in checkpoints.
 
-    ``fingerprint`` says what a checkpoint must agree on: what the network is. The training is over
+    ``fingerprint`` describes the network: a checkpoint must have the same. The training is over
     at ``max_global_step`` environment steps. Where nothing ``learns``, a training without a
-    checkpoint is worth a warning. It ``has_shards`` where each update is of one gradient. Of
-    ``exploration`` checkpoints remember how it changes, by name: actors have none.
+    checkpoint is worth a warning. It ``has_shards`` where each update is of one gradient.
+    ``exploration`` are the schedules of the actors' exploration by name, which checkpoints hold
+    since actors have none.
     """
 
     def __init__(
         self,
-        store: StoreT,
+        store: Store,
         service: ParameterLink,
         saver: Saver,
         fingerprint: Fingerprint,
@@ -91,6 +142,8 @@ class ParameterServer(ParameterServerBase, Generic[StoreT]):
         self._learns = learns
         self._has_shards = has_shards
         self._exploration = exploration or {}
+        #: How much had been published, at least, when something was saved last.
+        self._saved = 0
         store.end_at(max_global_step)
 
     def restore_latest_checkpoint(self) -> None:
@@ -127,12 +180,13 @@ class ParameterServer(ParameterServerBase, Generic[StoreT]):
     def divide(self, shard: Shard) -> Slice:
         """Own the slice of ``shard`` alone; see ``ParameterServerBase``."""
         store = self._store
-        if not isinstance(store, ParameterStore) or not self._has_shards:
+        initial = store.pull().vector
+        if not isinstance(store, ParameterStore) or initial is None or not self._has_shards:
             raise ConfigurationError(
                 "--shard: only parameters that single gradients move have shards; for what a "
                 "learner publishes there are replicas (--replica-of)"
             )
-        size = store.read()[0].size
+        size = initial.size
         try:
             part = store.keep(*shard.place(size))
         except ValueError as error:
@@ -141,8 +195,17 @@ class ParameterServer(ParameterServerBase, Generic[StoreT]):
         return part
 
     def save_checkpoint(self) -> None:
-        """Save parameters, optimiser slots, global step and version."""
+        """Save parameters, the optimiser's slots or the published policies, and counts."""
+        published = self._store.publications  # before the snapshot, which may have more
         self.saver.save(self._checkpoint())
+        self._saved = published
+
+    def save_published(self) -> None:
+        """Save new publications until the next of them, or a checkpoint, is saved."""
+        published = self._store.publications
+        if published != self._saved:
+            self.saver.save_until_next(self._checkpoint())
+            self._saved = published
 
     def global_t(self) -> int:
         """Return the environment steps that all agents have taken."""

@@ -1,9 +1,10 @@
-"""The global parameters, shared by the threads that answer workers, and their answers."""
+"""The parameters of a training, shared by the threads that answer workers."""
 
 import math
 import threading
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 import numpy as np
@@ -13,8 +14,6 @@ from relaax.algorithm_base import (
     DEFAULT,
     FloatVector,
     Gradient,
-    Metrics,
-    ParameterLink,
     Statistics,
     Update,
     Values,
@@ -31,51 +30,24 @@ class Snapshot:
 
     #: float32 [size], read-only.
     parameters: FloatVector
-    #: What the optimiser remembers, by name, read-only.
+    #: All else that a checkpoint has, by name, read-only: slots of the optimiser, other policies.
     slots: Slots
     global_t: int
     version: int
 
 
-class Merging(Protocol):
-    """What merges the statistics of filters."""
+class Store(ABC):
+    """The parameters of policies by name, and the global step.
 
-    @property
-    def length(self) -> int:
-        """How long they are."""
-
-    def merge(self, statistics: FloatVector, added: FloatVector) -> None:
-        """Merge ``added`` [length] into ``statistics`` [length], in place."""
-
-
-class ParameterStore:
-    """One flat vector, its optimiser, the global step and the version.
-
-    The statistics of ``filters`` are the vector's end, which gradients do not reach. Every method
-    may be called by many threads at once. An update is applied whole or not at all, and a reader
-    never sees half of one.
+    Every method may be called by many threads at once. An update is applied whole or not at all,
+    and a reader never sees half of one.
     """
 
-    def __init__(
-        self,
-        parameters: FloatVector,
-        optimizer: Optimizer,
-        learning_rate: Callable[[int], float],
-        filters: Merging | None = None,
-    ) -> None:
-        self._parameters = parameters.astype(np.float32)
-        self._filters = filters
-        #: How much of the vector gradients move.
-        self._moved = self._parameters.size - (0 if filters is None else filters.length)
-        self._optimizer = optimizer
-        self._learning_rate = learning_rate
-        #: What a checkpoint remembers of how it changes.
-        self._remembered = learning_rate if isinstance(learning_rate, Remembered) else None
+    #: How often values were published since the start.
+    publications = 0
+
+    def __init__(self) -> None:
         self._global_t = 0
-        #: Whether the global step is the sum of what comes here, and of nothing else.
-        self._counts = True
-        self._version = 0
-        self._published: FloatVector | None = None
         self._is_frozen = False
         self._last_step = math.inf
         self._lock = threading.Lock()
@@ -86,27 +58,21 @@ class ParameterStore:
         return self._global_t
 
     @property
-    def version(self) -> int:
-        """Number of applied updates."""
-        return self._version
-
-    @property
     def is_over(self) -> bool:
-        """Whether nothing changes any more."""
+        """Whether the training is over: steps are counted no more, and gradients not applied."""
         return self._is_frozen or self._global_t >= self._last_step
 
-    def increment_global_t(self, steps: int) -> int:
-        """Add ``steps`` and return the sum."""
+    def add(self, steps: int) -> int:
+        """Add environment steps to the global step and return it."""
         with self._lock:
             if not self.is_over:
                 self._global_t += steps
             return self._global_t
 
     def end_at(self, last_step: float) -> None:
-        """Change nothing once the global step has reached ``last_step``.
+        """Let the training be over at global step ``last_step``.
 
-        What comes after the last update depends on how fast the processes are, and is no part of
-        the result.
+        The number of updates after the last one would depend on the speed of the processes.
         """
         self._last_step = last_step
 
@@ -114,6 +80,85 @@ class ParameterStore:
         """Change nothing from now on: updates and steps are accepted and ignored."""
         with self._lock:
             self._is_frozen = True
+
+    def pull(self, known: Version | None = None, policy: str = DEFAULT) -> Values:
+        """Return the values of a policy, read-only; see ``ValueSource``."""
+        values = self._newest(policy)
+        is_current = known is not None and known.number == values.version.number
+        return replace(values, vector=None) if is_current else values
+
+    def iteration_of(self, version: int) -> int | None:
+        """Return the learner's count of its steps when it published a version, if that is known."""
+        return None
+
+    @property
+    def iteration(self) -> int:
+        """The learner's count of its steps when it published last; -1 before."""
+        return -1
+
+    @property
+    @abstractmethod
+    def version(self) -> int:
+        """Number of changes of the default policy."""
+
+    @abstractmethod
+    def push(self, update: Update, policy: str = DEFAULT) -> Values:
+        """Change the values of a policy and return the newer ones; see ``Parameters``."""
+
+    @abstractmethod
+    def snapshot(self) -> Snapshot:
+        """Return the content of a checkpoint."""
+
+    @abstractmethod
+    def restore(self, snapshot: Snapshot) -> None:
+        """Go on from ``snapshot``."""
+
+    @abstractmethod
+    def _newest(self, policy: str) -> Values: ...
+
+
+class Merging(Protocol):
+    """Merges the statistics of filters."""
+
+    @property
+    def length(self) -> int:
+        """Their number of entries."""
+
+    def merge(self, statistics: FloatVector, added: FloatVector) -> None:
+        """Merge ``added`` [length] into ``statistics`` [length], in place."""
+
+
+class ParameterStore(Store):
+    """One policy, whose vector an optimizer moves by gradients.
+
+    The statistics of ``filters`` are the vector's end, which gradients do not reach.
+    """
+
+    def __init__(
+        self,
+        parameters: FloatVector,
+        optimizer: Optimizer,
+        learning_rate: Callable[[int], float],
+        filters: Merging | None = None,
+    ) -> None:
+        super().__init__()
+        self._parameters = parameters.astype(np.float32)
+        self._filters = filters
+        #: Gradients move this part of the vector, its beginning.
+        self._moved = self._parameters.size - (0 if filters is None else filters.length)
+        self._optimizer = optimizer
+        self._learning_rate = learning_rate
+        #: The same, where checkpoints remember how it changes.
+        self._remembered = learning_rate if isinstance(learning_rate, Remembered) else None
+        #: Whether the global step is the sum of the steps that come here, and of no others.
+        self._counts = True
+        self._version = 0
+        self._read: FloatVector | None = None
+
+    @property
+    def version(self) -> int:
+        """Number of applied updates."""
+        return self._version
 
     def keep(self, begin: int, end: int) -> "StoredSlice":
         """Hold no more than the entries [begin, end), before any update, and return these.
@@ -126,7 +171,7 @@ class ParameterStore:
         self._optimizer = self._optimizer.part(begin, min(end, moved), moved)
         self._parameters = self._parameters[begin:end].copy()
         self._moved = min(end, moved) - begin
-        self._published = None
+        self._read = None
         self._counts = begin == 0
         return StoredSlice(self, begin, end, size)
 
@@ -134,7 +179,17 @@ class ParameterStore:
         """Take other initial parameters [size]."""
         with self._lock:
             self._parameters[:] = parameters
-            self._published = None
+            self._read = None
+
+    def push(self, update: Update, policy: str = DEFAULT) -> Values:
+        """Apply one gradient and count its steps, or merge statistics; see ``Parameters``."""
+        require_default(policy)
+        if isinstance(update, Statistics):
+            self.merge(update)
+            return self.pull()
+        gradient = gradient_of(update)
+        self.apply(gradient.vector, gradient.steps, statistics=gradient.statistics)
+        return self.pull(gradient.computed_with)
 
     def apply(
         self,
@@ -142,8 +197,8 @@ class ParameterStore:
         steps: int,
         at: int | None = None,
         statistics: Sequence[Statistics] = (),
-    ) -> tuple[int, int]:
-        """Apply a gradient, count its steps, merge statistics; return version and global step.
+    ) -> None:
+        """Apply a gradient, count its steps, merge statistics.
 
         The learning rate is that of global step ``at``, by default of the present one. A slice
         that does not count takes the latest ``at`` for the present one, since all steps are counted
@@ -156,13 +211,17 @@ class ParameterStore:
             if at is not None and not self._counts:
                 self._global_t = max(self._global_t, at)
             if self.is_over:
-                return self._version, self._global_t
+                return
             rate = self._learning_rate(self._global_t if at is None else at)
             self._optimizer.apply(self._parameters[: self._moved], gradient, rate)
             self._merge(statistics)
             self._global_t += steps
             self._note_change()
-            return self._version, self._global_t
+
+    def require_fitting(self, gradient: FloatVector, statistics: Sequence[Statistics] = ()) -> None:
+        """Raise ValueError unless a gradient and statistics have their sizes and are finite."""
+        _require_like("gradient", gradient, "parameters", self._moved)
+        self._require_statistics(statistics)
 
     def merge(self, statistics: Statistics) -> None:
         """Merge statistics alone; ValueError as for a gradient."""
@@ -172,34 +231,8 @@ class ParameterStore:
                 self._merge([statistics])
                 self._note_change()
 
-    def require_fitting(self, gradient: FloatVector, statistics: Sequence[Statistics] = ()) -> None:
-        """Raise ValueError unless a gradient and statistics have their sizes and are finite."""
-        _require_like("gradient", gradient, "parameters", self._moved)
-        self._require_statistics(statistics)
-
-    def read(self) -> tuple[FloatVector, int, int]:
-        """Return parameters (float32 [size], read-only), version and global step, which agree."""
-        with self._lock:
-            if self._published is None:
-                self._published = frozen_copy(self._parameters)
-            return self._published, self._version, self._global_t
-
-    def _require_statistics(self, statistics: Sequence[Statistics]) -> None:
-        for each in statistics:
-            size = self._parameters.size - self._moved
-            _require_like("update", each.vector, "statistics of filters", size)
-
-    def _merge(self, statistics: Sequence[Statistics]) -> None:
-        for each in statistics:
-            if self._filters is not None and each.vector.size:
-                self._filters.merge(self._parameters[self._moved :], each.vector)
-
-    def _note_change(self) -> None:
-        self._version += 1
-        self._published = None
-
     def snapshot(self) -> Snapshot:
-        """Return what a checkpoint holds."""
+        """Return the content of a checkpoint."""
         with self._lock:
             return Snapshot(
                 parameters=frozen_copy(self._parameters),
@@ -219,40 +252,28 @@ class ParameterStore:
                 slot[:] = snapshot.slots[name]
             self._global_t = snapshot.global_t
             self._version = snapshot.version
-            self._published = None
+            self._read = None
 
-
-class ParameterService(ParameterLink):
-    """The parameter server's end, where gradients move the values; many threads call it at once."""
-
-    def __init__(self, store: ParameterStore, metrics: Metrics) -> None:
-        self._store = store
-        self._metrics = metrics
-
-    def add(self, steps: int) -> int:
-        """Add environment steps to the global step and return it."""
-        return self._store.increment_global_t(steps)
-
-    def pull(self, known: Version | None = None, policy: str = DEFAULT) -> Values:
-        """Return the parameters, without their vector when ``known`` is current."""
+    def _newest(self, policy: str) -> Values:
         require_default(policy)
-        parameters, version, global_t = self._store.read()
-        is_current = known is not None and known.number == version
-        return Values(Version(version), global_t, None if is_current else parameters)
+        with self._lock:
+            if self._read is None:
+                self._read = frozen_copy(self._parameters)
+            return Values(Version(self._version), self._global_t, self._read)
 
-    def push(self, update: Update, policy: str = DEFAULT) -> Values:
-        """Apply one gradient, count its steps and return the newer values; or merge statistics."""
-        require_default(policy)
-        if isinstance(update, Statistics):
-            self._store.merge(update)
-            return self.pull()
-        gradient = gradient_of(update)
-        self._store.apply(gradient.vector, gradient.steps, statistics=gradient.statistics)
-        return self.pull(gradient.computed_with)
+    def _require_statistics(self, statistics: Sequence[Statistics]) -> None:
+        for each in statistics:
+            size = self._parameters.size - self._moved
+            _require_like("update", each.vector, "statistics of filters", size)
 
-    def metrics(self) -> Metrics:
-        """Return where scalars go."""
-        return self._metrics
+    def _merge(self, statistics: Sequence[Statistics]) -> None:
+        for each in statistics:
+            if self._filters is not None and each.vector.size:
+                self._filters.merge(self._parameters[self._moved :], each.vector)
+
+    def _note_change(self) -> None:
+        self._version += 1
+        self._read = None
 
 
 class StoredSlice:

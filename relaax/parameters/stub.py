@@ -314,10 +314,9 @@ class Bridge(ParameterLink):
             )
 
     def _replace(self, new: NewValues, policy: str) -> Values:
+        message = new_values_message(self.with_lineage(new), policy)
         try:
-            reply = self._push(
-                new_values_message(new, policy), timeout=PUBLISH_TIMEOUT_S, wait_for_ready=True
-            )
+            reply = self._push(message, timeout=PUBLISH_TIMEOUT_S, wait_for_ready=True)
         except grpc.RpcError as error:
             if error.code() is grpc.StatusCode.UNAVAILABLE:  # it may say so at once
                 self._closed.wait(LONGEST_PAUSE_S)

@@ -14,11 +14,10 @@ from relaax.compat.memoire import ReplayMemoryServer
 from relaax.compat.memoire import service as memoire_service
 from relaax.parameters import service as bridge_service
 from relaax.parameters.optimizers import SGD
-from relaax.parameters.parameter_server import ParameterServer
-from relaax.parameters.parameter_store import ParameterService, ParameterStore
+from relaax.parameters.parameter_server import ParameterServer, ParameterService
+from relaax.parameters.parameter_store import ParameterStore
 from relaax.parameters.process.shards import FirstServicer, OtherServicer
-from relaax.parameters.published.parameters import PublishedParameters
-from relaax.parameters.published.service import PublishedService
+from relaax.parameters.published import PublishedParameters
 from relaax.processes.shard import Shard
 from relaax.replay import service as replay_service
 
@@ -108,7 +107,7 @@ def parameter_server() -> list[Method]:
 
 def published() -> list[Method]:
     """A learner publishes the values."""
-    return _bridge(PublishedService(PublishedParameters(np.zeros(SIZE, np.float32)), NullMetrics()))
+    return _bridge(ParameterService(PublishedParameters(np.zeros(SIZE, np.float32)), NullMetrics()))
 
 
 def _bridge(service: Any) -> list[Method]:

@@ -36,9 +36,6 @@ PUBLIC = {
         Adam AdamSettings Optimizer OptimizerSections RMSProp RMSPropSettings SGD
         clip_by_global_norm
     """,
-    "relaax.parameters.published": """
-        PublishedParameters PublishedService PublishedSource serve_published
-    """,
     "relaax.learning.rollouts": """
         Columns DISTRIBUTION LOG_PROBABILITY NOISE ROLLOUTS RolloutBatch RolloutStore
     """,

@@ -24,7 +24,8 @@ from relaax.compat.surreal.experience import columns_of
 from relaax.compat.surreal.module_dict import HasWeights, Module, ModuleDict
 from relaax.compat.surreal.session import ActorMode, ActorSession
 from relaax.learning.steps import schema_of
-from relaax.parameters.published import serve_published
+from relaax.parameters.parameter_server import ParameterServer, ParameterService
+from relaax.parameters.published import PublishedParameters
 from relaax.replay.specs import ReplaySpec
 from relaax.replay.table import Sample
 
@@ -189,7 +190,9 @@ class SurrealAlgorithm:
         shapes = [[name, list(part.shape)] for name, part in modules.parameters().items()]
         fingerprint = {"algorithm": self._learner.__name__, "parameters": shapes}
         last_step = config.settings.max_global_step
-        return serve_published(modules.vector(), fingerprint, last_step, saver, metrics)
+        store = PublishedParameters(modules.vector())
+        service = ParameterService(store, metrics)
+        return ParameterServer(store, service, saver, fingerprint, last_step)
 
     def learner(self, config: Config, seed: int | None) -> LearnerBase:
         """Return the learner."""

@@ -19,7 +19,8 @@ from relaax.learning.filters import Filters, scaled_states
 from relaax.learning.placements.driver import Driver
 from relaax.learning.policy import CurrentPolicy
 from relaax.learning.rollouts import ROLLOUTS, RolloutBatch
-from relaax.parameters.parameter_store import ParameterService, ParameterStore, Snapshot
+from relaax.parameters.parameter_server import ParameterService
+from relaax.parameters.parameter_store import ParameterStore, Snapshot
 
 Array = npt.NDArray[Any]
 BoolArray = npt.NDArray[np.bool_]
@@ -88,10 +89,9 @@ class InProcess(LearnerBase):
 
     def parameters(self) -> FloatVector:
         """Return the network's parameters; with those of its own, the filters' statistics, too."""
-        if self._own is None:
-            vector = self._policy.current.vector
-            return np.zeros(0, np.float32) if vector is None else vector
-        return self._own.store.read()[0]
+        own = self._own
+        vector = self._policy.current.vector if own is None else own.store.pull().vector
+        return np.zeros(0, np.float32) if vector is None else vector
 
     def state(self) -> Mapping[str, Array]:
         """Return counts and what the method has adapted; parameters of its own with their slots."""

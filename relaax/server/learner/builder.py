@@ -139,5 +139,4 @@ def make_loop(
         threads=options.prefetch_threads,
         tend=tend,
         waits=WaitReport(bridge.metrics(), LEARNER),
-        lineage=restored.lineage.at,
     )

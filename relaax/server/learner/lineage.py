@@ -1,4 +1,4 @@
-"""What a learner shows with its publications: which training it continues, and from where."""
+"""The lineage of a learner: which training its publications continue, and from where."""
 
 import json
 import logging

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from relaax.algorithm_base import LearnerBase, Lineage, NewValues, Parameters
+from relaax.algorithm_base import LearnerBase, NewValues, Parameters
 from relaax.errors import LearningDiverged, ParameterServerAway, TokenRefused
 from relaax.processes.stop_signal import Stop
 from relaax.replay.mixed import Source
@@ -105,7 +105,7 @@ class LearnerLoop:
     end, if steps have been taken since the last checkpoint; ``tend`` once a second. ``depth``
     batches of each table are prepared ahead, but for those that are on policy. They are drawn on
     ``threads`` threads, and prepared one at a time. ``waits`` reports which table a step waits for,
-    and why. ``lineage`` returns what is shown with a step's values.
+    and why.
     """
 
     def __init__(
@@ -122,7 +122,6 @@ class LearnerLoop:
         threads: int = 1,
         tend: Callable[[], object] = lambda: None,
         waits: WaitReport | None = None,
-        lineage: Callable[[int], Lineage | None] = lambda iteration: None,
     ) -> None:
         self._learner = learner
         self._source = source
@@ -142,7 +141,6 @@ class LearnerLoop:
         #: The batches of the next step that are there, and why others are not, by table.
         self._gathered: dict[str, _Batch] = {}
         self._why_not: dict[str, str] = {}
-        self._lineage = lineage
         #: When something is to be done again.
         self._tend_at = self._save_at = 0.0
         #: Steps that were taken, and those of the last checkpoint.
@@ -289,8 +287,7 @@ class LearnerLoop:
         vector = self._learner.parameters()
         require_finite(vector, self.iteration)
         try:
-            shown = self._lineage(self.iteration)
-            self._publisher.push(NewValues(vector, self.iteration, lineage=shown))
+            self._publisher.push(NewValues(vector, self.iteration))
             self._complaint.forget()
         except (ParameterServerAway, TokenRefused) as error:  # what is published next is newer
             self._complaint.say(str(error))

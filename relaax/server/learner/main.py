@@ -174,6 +174,7 @@ def _loop(
         options, algorithm.replay_spec(config), learner, random_numbers(section), bridge.metrics()
     )
     resources.callback(experience.close)
+    bridge.lineage_at = restored.lineage.at
     connect = partial(connect_restored, learner, bridge, restored.iteration, options.start_afresh)
     _connect(learner, bridge, connect, stop, options.give_up)
     watch = TrainingWatch(

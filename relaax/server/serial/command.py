@@ -248,6 +248,7 @@ def _learner(
         resources.callback(contents.save)
         tasks.append(Task(options.checkpoint_interval, contents.save_or_warn))
         begin_tasks(tasks)
+    bridge.lineage_at = restored.lineage.at
     learner.connected(bridge)
     loop = make_loop(restored, replay, bridge, options, restored.save, lambda: do_due(tasks))
     limiters = [getattr(spec.tables[table], "limiter", None) for table in learner.inputs]

@@ -6,6 +6,7 @@ from relaax.algorithm_base import (
     DEFAULT,
     Evaluations,
     Metrics,
+    NewValues,
     ParameterLink,
     Phase,
     Update,
@@ -35,6 +36,8 @@ class MemoryBridge(ParameterLink):
 
     def push(self, update: Update, policy: str = DEFAULT) -> Values:
         """See ParameterLink."""
+        if isinstance(update, NewValues):
+            update = self.with_lineage(update)
         copied = replace(update, vector=update.vector.copy())
         return _copied(self._service.push(copied, policy))
 

@@ -12,8 +12,8 @@ from relaax.learning.placements import Driver, InWorker, OnThread
 from relaax.learning.policy import CurrentPolicy
 from relaax.learning.rollouts import Columns, RolloutStore
 from relaax.parameters.optimizers import RMSProp, RMSPropSettings
-from relaax.parameters.parameter_server import ParameterServer
-from relaax.parameters.parameter_store import ParameterService, ParameterStore
+from relaax.parameters.parameter_server import ParameterServer, ParameterService
+from relaax.parameters.parameter_store import ParameterStore
 from relaax.telemetry.interval_metrics import IntervalMetrics
 
 

@@ -37,18 +37,18 @@ class TestRounds:
         store = store_of()
         averager = Averager(store, 3, FOR_EVER_S)
         contribute_all(averager, [vector(1, 0), vector(2, 3), vector(3, 3)])
-        parameters, version, _ = store.read()
-        np.testing.assert_allclose(parameters, [-2, -2])
-        assert version == 1
+        values = store.pull()
+        np.testing.assert_allclose(values.vector, [-2, -2])
+        assert values.version.number == 1
 
     def test_rounds_follow_one_another(self):
         store = store_of()
         averager = Averager(store, 2, FOR_EVER_S)
         for version in range(5):
             contribute_all(averager, [vector(1, 1), vector(3, 1)], version)
-        parameters, version, _ = store.read()
-        np.testing.assert_allclose(parameters, [-10, -5])
-        assert version == 5
+        values = store.pull()
+        np.testing.assert_allclose(values.vector, [-10, -5])
+        assert values.version.number == 5
 
     def test_a_missing_learner_is_waited_for_once_and_again_when_it_is_back(self):
         store = store_of()
@@ -59,9 +59,9 @@ class TestRounds:
         assert store.version == 2
         averager.contribute(Gradient(vector(9, 9)), 0)  # the other one, with what it knew
         assert averager.late == 1
-        np.testing.assert_allclose(store.read()[0], [-2, -2])
+        np.testing.assert_allclose(store.pull().vector, [-2, -2])
         contribute_all(averager, [vector(1, 1), vector(3, 1)], version=2)
-        np.testing.assert_allclose(store.read()[0], [-4, -3])
+        np.testing.assert_allclose(store.pull().vector, [-4, -3])
 
     @pytest.mark.parametrize(
         ("gradient", "reason"), [(vector(1, 2, 3), "has shape"), (vector(1, np.nan), "not finite")]
@@ -74,7 +74,7 @@ class TestRounds:
         with pytest.raises(ValueError, match=reason):
             averager.contribute(Gradient(gradient), 0)
         contribute_all(averager, [vector(1, 0), vector(3, 0)])
-        np.testing.assert_allclose(store.read()[0], [-2, 0])
+        np.testing.assert_allclose(store.pull().vector, [-2, 0])
 
     def test_the_end_of_the_training_is_the_end_of_all_waiting(self):
         store = store_of()
@@ -84,7 +84,7 @@ class TestRounds:
         store.freeze()
         waits.join(30)
         assert not waits.is_alive()
-        np.testing.assert_array_equal(store.read()[0], [0, 0])
+        np.testing.assert_array_equal(store.pull().vector, [0, 0])
 
 
 def test_the_service_returns_the_parameters_behind_the_round():

@@ -9,7 +9,8 @@ from relaax.learning.filters import FilteringModel, Filters, ZFilter, scaled_sta
 from relaax.learning.filters.statistics import statistics_of
 from relaax.learning.model import Choice
 from relaax.observations import UNNAMED
-from relaax.parameters.published import PublishedParameters, PublishedService
+from relaax.parameters.parameter_server import ParameterService
+from relaax.parameters.published import PublishedParameters
 
 ROWS = np.random.default_rng(0).normal(100.0, 5.0, (200, 2)).astype(np.float32)
 
@@ -68,7 +69,7 @@ def test_filtering_alone_gathers_nothing(gathers):
 
 def test_a_source_puts_the_statistics_behind_its_values_to_use():
     vector = np.concatenate([[1.0, 2.0, 3.0], statistics_of(ROWS)]).astype(np.float32)
-    service = Recorder(PublishedService(PublishedParameters(vector), NullMetrics()))
+    service = Recorder(ParameterService(PublishedParameters(vector), NullMetrics()))
     filters = Filters({UNNAMED: 2})
     values = filters.sourced(service).pull()
     assert values.vector.tolist() == [1, 2, 3]
@@ -76,5 +77,5 @@ def test_a_source_puts_the_statistics_behind_its_values_to_use():
 
 
 def test_without_filters_a_source_is_itself():
-    service = PublishedService(PublishedParameters(ROWS[0]), NullMetrics())
+    service = ParameterService(PublishedParameters(ROWS[0]), NullMetrics())
     assert Filters().sourced(service) is service

@@ -18,7 +18,8 @@ from relaax.learning.filters.statistics import (
 )
 from relaax.observations import UNNAMED
 from relaax.parameters.optimizers import RMSProp, RMSPropSettings
-from relaax.parameters.parameter_store import ParameterService, ParameterStore
+from relaax.parameters.parameter_server import ParameterService
+from relaax.parameters.parameter_store import ParameterStore
 
 NETWORK = np.arange(5, dtype=np.float32)
 
@@ -259,7 +260,7 @@ def test_what_was_gathered_is_sent_once():
     training = Training(1)
     training.update(0, rows(100), rewards_of(100))
     training.bridges[0].push(Gradient(np.ones(NETWORK.size, np.float32), Version(0)))
-    assert training.store.read()[0][NETWORK.size] == 100
+    assert training.store.pull().vector[NETWORK.size] == 100
 
 
 def test_statistics_may_come_without_a_gradient():
@@ -281,7 +282,7 @@ def test_statistics_that_do_not_fit_are_refused_with_their_gradient(statistics, 
     update = Gradient(np.ones(NETWORK.size, np.float32), Version(0), 5, [Statistics(statistics)])
     with pytest.raises(ValueError, match=reason):
         training.store.apply(update.vector, update.steps, None, update.statistics)
-    assert training.store.read()[1:] == (0, 0)
+    assert (training.store.version, training.store.global_t) == (0, 0)
 
 
 def test_the_network_sees_its_own_parameters_alone():
@@ -290,7 +291,7 @@ def test_the_network_sees_its_own_parameters_alone():
     assert values.vector.shape == NETWORK.shape
     alone = ParameterStore(NETWORK, RMSProp(NETWORK.size, RMSPropSettings()), lambda _: 0.1)
     alone.apply(np.ones(NETWORK.size, np.float32), 10)
-    np.testing.assert_array_equal(values.vector, alone.read()[0])
+    np.testing.assert_array_equal(values.vector, alone.pull().vector)
 
 
 def test_the_statistics_of_another_policy_are_left_out_and_not_used():

@@ -3,10 +3,17 @@
 import numpy as np
 import pytest
 
-from relaax.algorithm_base import CheckpointMismatch, Gradient, NullMetrics, Saver, Version
+from relaax.algorithm_base import (
+    Checkpoint,
+    CheckpointMismatch,
+    Gradient,
+    NullMetrics,
+    Saver,
+    Version,
+)
 from relaax.parameters.optimizers import SGD, Adam, AdamSettings
-from relaax.parameters.parameter_server import ParameterServer
-from relaax.parameters.parameter_store import ParameterService, ParameterStore
+from relaax.parameters.parameter_server import ParameterServer, ParameterService
+from relaax.parameters.parameter_store import ParameterStore
 
 
 class Memory(Saver):
@@ -92,6 +99,28 @@ def test_adam_corrects_its_bias_after_a_restart_as_it_would_have_before():
         assert saver.checkpoint.tensors["adam/steps"].tolist() == [2]
     found = [server.bridge().pull().vector.tolist() for server in (first, second)]
     assert found[0] == found[1]
+
+
+def test_a_checkpoint_of_parameters_that_gradients_move_has_kept_its_names():
+    saver = Memory()
+    saver.checkpoint = Checkpoint(
+        tensors={
+            "parameters": np.ones(3, np.float32),
+            "adam/mean": np.full(3, 0.5, np.float32),
+            "adam/mean_square": np.full(3, 0.25, np.float32),
+            "adam/steps": np.array([1]),
+        },
+        global_t=7,
+        version=1,
+        fingerprint={"units": 3},
+    )
+    server = make(saver, optimizer=Adam(3, AdamSettings()))
+    server.restore_latest_checkpoint()
+    values = server.bridge().pull()
+    assert (values.vector.tolist(), values.version.number, values.global_t) == ([1.0] * 3, 1, 7)
+    before = saver.checkpoint
+    server.save_checkpoint()
+    assert saver.checkpoint.tensors.keys() == before.tensors.keys()
 
 
 def test_a_checkpoint_of_another_optimiser_is_refused_with_both_names():

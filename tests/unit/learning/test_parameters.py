@@ -55,10 +55,10 @@ def _store(size: int, decay: float = 0.5) -> ParameterStore:
 def _trajectory(size: int, updates: int) -> list[np.ndarray]:
     """The parameters at every version, applied one after the other."""
     store, gradient = _store(size), np.ones(size, np.float32)
-    states = [store.read()[0]]
+    states = [store.pull().vector]
     for _ in range(updates):
         store.apply(gradient, 1)
-        states.append(store.read()[0])
+        states.append(store.pull().vector)
     return states
 
 
@@ -75,8 +75,10 @@ def test_many_threads_lose_no_update_and_readers_see_whole_ones():
 
     def read() -> None:
         while not done.is_set():
-            parameters, version, global_t = store.read()
-            if global_t != 3 * version or not np.array_equal(parameters, trajectory[version]):
+            values = store.pull()
+            version = values.version.number
+            is_whole = np.array_equal(values.vector, trajectory[version])
+            if values.global_t != 3 * version or not is_whole:
                 torn.append(version)
 
     readers = [threading.Thread(target=read) for _ in range(4)]
@@ -88,15 +90,16 @@ def test_many_threads_lose_no_update_and_readers_see_whole_ones():
     done.set()
     for thread in readers:
         thread.join()
-    parameters, version, global_t = store.read()
+    values = store.pull()
     assert torn == []
-    assert (version, global_t) == (threads * updates_each, 3 * threads * updates_each)
-    np.testing.assert_array_equal(parameters, trajectory[-1])
+    assert values.version.number == threads * updates_each
+    assert values.global_t == 3 * threads * updates_each
+    np.testing.assert_array_equal(values.vector, trajectory[-1])
 
 
 def test_what_was_read_does_not_change_with_later_updates():
     store = _store(3)
-    before, _, _ = store.read()
+    before = store.pull().vector
     store.apply(np.ones(3, np.float32), 1)
     assert before.tolist() == [0, 0, 0]
     with pytest.raises(ValueError, match="read-only"):
@@ -108,7 +111,7 @@ def test_a_gradient_that_is_not_finite_changes_nothing(poison: float):
     store = _store(2)
     with pytest.raises(ValueError, match="not finite"):
         store.apply(np.array([1, poison], np.float32), 1)
-    assert store.read()[0].tolist() == [0, 0]
+    assert store.pull().vector.tolist() == [0, 0]
     assert (store.version, store.global_t) == (0, 0)
 
 
@@ -125,15 +128,16 @@ def test_a_restored_store_goes_on_as_the_one_before_would_have():
     second.restore(first.snapshot())
     for store in (first, second):
         store.apply(gradient, 2)
-    np.testing.assert_array_equal(first.read()[0], second.read()[0])
-    assert first.read()[1:] == second.read()[1:] == (4, 8)
+    np.testing.assert_array_equal(first.pull().vector, second.pull().vector)
+    assert first.version == second.version == 4
+    assert first.global_t == second.global_t == 8
 
 
 def test_a_frozen_store_changes_no_more():
     store = _store(2)
     store.apply(np.ones(2, np.float32), 5)
-    before = store.read()
+    before = store.pull().vector
     store.freeze()
-    assert store.apply(np.ones(2, np.float32), 5) == (1, 5)
-    assert store.increment_global_t(3) == 5
-    np.testing.assert_array_equal(store.read()[0], before[0])
+    store.apply(np.ones(2, np.float32), 5)
+    assert store.add(3) == 5
+    np.testing.assert_array_equal(store.pull().vector, before)

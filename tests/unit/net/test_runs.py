@@ -9,14 +9,15 @@ from processes import free_port
 from relaax.algorithm_base import NullMetrics
 from relaax.errors import BridgeError
 from relaax.parameters import Bridge, BridgeControl
-from relaax.parameters.published import PublishedParameters, PublishedService
+from relaax.parameters.parameter_server import ParameterService
+from relaax.parameters.published import PublishedParameters
 
 
 @pytest.fixture(name="address")
 def _address(monkeypatch):
     monkeypatch.setenv("RELAAX_RUN", "cartpole-2")
     address = f"127.0.0.1:{free_port()}"
-    service = PublishedService(PublishedParameters(np.zeros(3, np.float32)), NullMetrics())
+    service = ParameterService(PublishedParameters(np.zeros(3, np.float32)), NullMetrics())
     server = BridgeControl().start_parameter_server(address, service)
     yield address
     server.stop(0)

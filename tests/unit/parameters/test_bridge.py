@@ -31,9 +31,9 @@ from relaax.parameters import Bridge, BridgeControl, bridge_pb2, bridge_pb2_grpc
 from relaax.parameters import service as bridge_service
 from relaax.parameters.control import most_bytes
 from relaax.parameters.optimizers import SGD
-from relaax.parameters.parameter_store import ParameterService, ParameterStore
-from relaax.parameters.published.parameters import PublishedParameters
-from relaax.parameters.published.service import PublishedService
+from relaax.parameters.parameter_server import ParameterService
+from relaax.parameters.parameter_store import ParameterStore
+from relaax.parameters.published import PublishedParameters
 
 DEADLINE_S = 20
 
@@ -446,12 +446,13 @@ def test_a_poisoned_gradient_is_refused_with_the_address_that_has_sent_it(
     store = ParameterStore(np.zeros(3, np.float32), SGD(3, 0.0), lambda _: 0.1)
     serve(ParameterService(store, _Stored()))
     bridge.synchronize(np.ones(3, np.float32), 1)
-    before = store.read()
+    before = store.pull()
     for gradient in ([1.0, poison, 1.0], [1.0, 1.0]):
         with pytest.raises(BridgeError, match=r"sent from 127\.0\.0\.1:\d+"):
             bridge.apply_gradients(np.array(gradient, np.float32))
-    after = store.read()
-    assert (after[0].tobytes(), *after[1:]) == (before[0].tobytes(), *before[1:])
+    after = store.pull()
+    assert after.vector.tobytes() == before.vector.tobytes()
+    assert (after.version, after.global_t) == (before.version, before.global_t)
     assert re.search(r"a call from 127\.0\.0\.1:\d+ failed", caplog.text)
 
 
@@ -460,7 +461,7 @@ def test_poisoned_parameters_are_refused_with_the_address_that_has_sent_them(
     serve, bridge, caplog, poison
 ):
     published = PublishedParameters(np.zeros(3, np.float32))
-    serve(PublishedService(published, _Stored()))
+    serve(ParameterService(published, _Stored()))
     bridge.push(NewValues(np.ones(3, np.float32), 1))
     for vector in ([1.0, poison, 1.0], [1.0, 1.0]):
         with pytest.raises(BridgeError, match=r"sent from 127\.0\.0\.1:\d+"):
@@ -523,7 +524,7 @@ def test_more_steps_than_any_call_brings_are_refused_and_not_counted(serve, brid
 
 def test_an_iteration_that_no_checkpoint_can_keep_is_refused(serve, bridge):
     published = PublishedParameters(np.zeros(3, np.float32))
-    serve(PublishedService(published, _Stored()))
+    serve(ParameterService(published, _Stored()))
     with pytest.raises(BridgeError, match=r"iteration 9223372036854775808 is above"):
         bridge.push(NewValues(np.ones(3, np.float32), 2**63))
     bridge.push(NewValues(np.ones(3, np.float32), 2**63 - 1))

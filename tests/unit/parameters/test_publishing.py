@@ -8,8 +8,9 @@ from relaax.algorithm_base import Evaluations, Lineage, NewValues, NullMetrics
 from relaax.errors import BridgeError, ParameterServerAway
 from relaax.parameters import Bridge, BridgeControl, stub
 from relaax.parameters.optimizers import SGD
-from relaax.parameters.parameter_store import ParameterService, ParameterStore
-from relaax.parameters.published import PublishedParameters, PublishedService
+from relaax.parameters.parameter_server import ParameterService
+from relaax.parameters.parameter_store import ParameterStore
+from relaax.parameters.published import PublishedParameters
 from relaax.telemetry.metrics import EVALUATION_REWARD_AFTER, EVALUATION_REWARD_OF
 
 INITIAL = np.zeros(3, np.float32)
@@ -36,7 +37,7 @@ def _serving():
 
 @pytest.fixture(name="bridge")
 def _bridge(serving):
-    return serving(PublishedService(PublishedParameters(INITIAL), NullMetrics()))
+    return serving(ParameterService(PublishedParameters(INITIAL), NullMetrics()))
 
 
 def test_before_anything_is_published_nothing_is_known_of_it(bridge):
@@ -102,7 +103,7 @@ def evaluated(service, version, score):
 
 
 def test_a_learner_gets_each_score_once_with_its_own_step(serving):
-    service = PublishedService(PublishedParameters(INITIAL), NullMetrics())
+    service = ParameterService(PublishedParameters(INITIAL), NullMetrics())
     bridge = serving(service)
     assert bridge.evaluations() == Evaluations(0, [])
     bridge.push(NewValues(VECTOR, 7))
@@ -116,7 +117,7 @@ def test_a_learner_gets_each_score_once_with_its_own_step(serving):
 
 
 def test_after_a_restart_of_the_parameter_server_scores_are_counted_anew(serving):
-    service = PublishedService(PublishedParameters(INITIAL), NullMetrics())
+    service = ParameterService(PublishedParameters(INITIAL), NullMetrics())
     bridge = serving(service)
     bridge.push(NewValues(VECTOR, 7))
     evaluated(service, 1, 10.0)
@@ -124,7 +125,7 @@ def test_after_a_restart_of_the_parameter_server_scores_are_counted_anew(serving
 
 
 def test_scores_of_what_no_learner_has_published_are_dropped(serving):
-    service = PublishedService(PublishedParameters(INITIAL), NullMetrics())
+    service = ParameterService(PublishedParameters(INITIAL), NullMetrics())
     bridge = serving(service)
     evaluated(service, 0, 1.0)
     saved = Lineage("aaaa", holds=5, resumes=5)
@@ -136,7 +137,7 @@ def test_scores_of_what_no_learner_has_published_are_dropped(serving):
 
 
 def test_a_score_may_come_with_the_learners_own_step(serving):
-    service = PublishedService(PublishedParameters(INITIAL), NullMetrics())
+    service = ParameterService(PublishedParameters(INITIAL), NullMetrics())
     bridge = serving(service)
     bridge.push(NewValues(VECTOR, 7))
     service.metrics().scalar(EVALUATION_REWARD_AFTER, 4.0, 3)
@@ -147,14 +148,14 @@ def test_a_score_may_come_with_the_learners_own_step(serving):
 
 
 def test_what_is_asked_of_a_closed_stub_is_an_error_of_the_bridge(serving):
-    bridge = serving(PublishedService(PublishedParameters(INITIAL), NullMetrics()))
+    bridge = serving(ParameterService(PublishedParameters(INITIAL), NullMetrics()))
     bridge.close()
     with pytest.raises(ParameterServerAway, match="is closed"):
         bridge.evaluations()
 
 
 def test_environments_have_places_over_grpc(serving):
-    first = serving(PublishedService(PublishedParameters(INITIAL), NullMetrics()))
+    first = serving(ParameterService(PublishedParameters(INITIAL), NullMetrics()))
     assert list(first.places([0, 1])) == [0, 1]
     assert list(first.places([1])) == [1]
     assert list(first.places([1, 2])) == [1, 0]

@@ -11,9 +11,10 @@ from relaax.algorithm_base import Gradient, Metrics, NewValues, NullMetrics, Val
 from relaax.errors import ParameterServerAway
 from relaax.parameters import Bridge, BridgeControl
 from relaax.parameters.optimizers import SGD
-from relaax.parameters.parameter_store import ParameterService, ParameterStore
+from relaax.parameters.parameter_server import ParameterService
+from relaax.parameters.parameter_store import ParameterStore
 from relaax.parameters.process.replica import ReplicaService
-from relaax.parameters.published import PublishedParameters, PublishedService
+from relaax.parameters.published import PublishedParameters
 from relaax.telemetry.metrics import EVALUATION_REWARD_OF
 
 INITIAL, VECTOR = np.zeros(3, np.float32), np.array([1.5, -2.0, 0.25], np.float32)
@@ -24,7 +25,7 @@ def moved():
 
 
 def published():
-    return PublishedService(PublishedParameters(INITIAL), NullMetrics())
+    return ParameterService(PublishedParameters(INITIAL), NullMetrics())
 
 
 @contextmanager
@@ -160,7 +161,7 @@ class Scores(Metrics):
         self.values.append((name, y, x))
 
 
-class Primary(PublishedService):
+class Primary(ParameterService):
     """A primary whose versions a test chooses."""
 
     def __init__(self, scores=None):

@@ -7,7 +7,8 @@ import pytest
 from stored_metrics import StoredMetrics
 
 from relaax.parameters import bridge_pb2, service, traffic
-from relaax.parameters.published import PublishedParameters, PublishedService
+from relaax.parameters.parameter_server import ParameterService
+from relaax.parameters.published import PublishedParameters
 from relaax.parameters.vectors import WithVector
 
 VECTOR = np.arange(3, dtype=np.float32)
@@ -28,7 +29,7 @@ def _clock(monkeypatch):
 def test_calls_are_counted_by_kind_and_vectors_by_bytes(clock):
     stored = StoredMetrics()
     servicer = service.ParameterServerServicer(
-        PublishedService(PublishedParameters(np.zeros(3, np.float32)), stored)
+        ParameterService(PublishedParameters(np.zeros(3, np.float32)), stored)
     )
     servicer.push(WithVector(bridge_pb2.Update(new_values=bridge_pb2.NewValues()), VECTOR), CALL)
     values = servicer.pull(bridge_pb2.Known(), CALL).fields

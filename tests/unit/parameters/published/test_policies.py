@@ -5,20 +5,30 @@ import pytest
 from checkpoints import saver
 from processes import free_port
 
-from relaax.algorithm_base import CheckpointMismatch, Gradient, NewValues, NullMetrics, Version
-from relaax.errors import BridgeError
-from relaax.parameters import BridgeControl
+from relaax.algorithm_base import (
+    Checkpoint,
+    CheckpointMismatch,
+    Gradient,
+    Lineage,
+    NewValues,
+    NullMetrics,
+    Version,
+)
+from relaax.errors import BridgeError, NotContinued
+from relaax.parameters import BridgeControl, published
 from relaax.parameters.optimizers import SGD
-from relaax.parameters.parameter_store import ParameterService, ParameterStore
-from relaax.parameters.published import policies as published_policies
-from relaax.parameters.published import serve_published
+from relaax.parameters.parameter_server import ParameterServer, ParameterService
+from relaax.parameters.parameter_store import ParameterStore
+from relaax.parameters.published import PublishedParameters
 
 INITIAL = np.arange(3, dtype=np.float32)
 ONE, OTHER = INITIAL + 1, INITIAL + 2
 
 
 def served(directory):
-    server = serve_published(INITIAL, {"network": 1}, 1e9, saver(directory), NullMetrics())
+    store = PublishedParameters(INITIAL)
+    service = ParameterService(store, NullMetrics())
+    server = ParameterServer(store, service, saver(directory), {"network": 1}, 1e9)
     server.restore_latest_checkpoint()
     return server
 
@@ -67,8 +77,13 @@ def test_a_policy_that_cannot_be_is_refused_by_name(link, vector, policy, messag
         link.push(NewValues(vector, 1), policy=policy)
 
 
+def test_a_name_that_cannot_be_is_not_pulled_either(link):
+    with pytest.raises(BridgeError, match="policy 'a/b': a name has"):
+        link.pull(policy="a/b")
+
+
 def test_there_are_no_more_policies_than_are_allowed(link, monkeypatch):
-    monkeypatch.setattr(published_policies, "MOST_POLICIES", 1)
+    monkeypatch.setattr(published, "MOST_POLICIES", 1)
     link.push(NewValues(ONE, 1), policy="a")
     with pytest.raises(BridgeError, match="policy 'b': a training has 1 at most"):
         link.push(NewValues(ONE, 1), policy="b")
@@ -103,17 +118,52 @@ def test_what_is_pushed_to_a_policy_is_saved_between_checkpoints_too(tmp_path):
     np.testing.assert_array_equal(served(tmp_path).bridge().pull(policy="a").vector, ONE)
 
 
-def test_policies_of_another_size_in_a_checkpoint_are_refused_by_name():
-    policies = published_policies.Policies(INITIAL)
-    policies.replace("a", ONE, 1)
-    with pytest.raises(CheckpointMismatch, match="policy 'a' have shape"):
-        published_policies.Policies(INITIAL[:2]).restore(policies.tensors())
+@pytest.mark.parametrize(
+    ("name", "tensor", "reason"),
+    [
+        ("policies/a/parameters", ONE[:2], "have shape"),
+        ("policies/a/counts", np.zeros(1, np.int64), ""),
+        ("policies/a/counts", None, "counts"),
+        ("policies/a/published/time", np.zeros(0), ""),
+    ],
+)
+def test_a_policy_that_is_damaged_in_a_checkpoint_is_refused_by_name(name, tensor, reason):
+    before = PublishedParameters(INITIAL)
+    before.push(NewValues(ONE, 1), "a")
+    snapshot = before.snapshot()
+    del snapshot.slots[name]
+    if tensor is not None:
+        snapshot.slots[name] = tensor
+    with pytest.raises(CheckpointMismatch, match=f"policy 'a' is damaged: .*{reason}"):
+        PublishedParameters(INITIAL).restore(snapshot)
 
 
-def test_a_policy_whose_counts_are_missing_in_a_checkpoint_is_refused_by_name():
-    policies = published_policies.Policies(INITIAL)
-    policies.replace("a", ONE, 1)
-    tensors = policies.tensors()
-    del tensors["policies/a/counts"]
-    with pytest.raises(CheckpointMismatch, match="policy 'a'"):
-        published_policies.Policies(INITIAL).restore(tensors)
+def test_a_checkpoint_of_before_policies_had_a_lineage_goes_on_with_the_default_ones(tmp_path):
+    own, text = Lineage("0123abcd", holds=5, resumes=5), np.zeros(64, np.uint8)
+    text[:8] = np.frombuffer(b"0123abcd", np.uint8)
+    saver(tmp_path).save(
+        Checkpoint(
+            tensors={
+                "parameters": ONE,
+                "published/time": np.array([1.8e9]),
+                "published/iteration": np.array([7]),
+                "published/message": np.zeros(256, np.uint8),
+                "published/training": text,
+                "published/resumes": np.array([5]),
+                "policies/a/parameters": OTHER,
+                "policies/a/counts": np.array([3, 9]),
+            },
+            global_t=40,
+            version=2,
+            fingerprint={"network": 1},
+        )
+    )
+    link = served(tmp_path).bridge()
+    default, other = link.pull(), link.pull(policy="a")
+    np.testing.assert_array_equal(default.vector, ONE)
+    np.testing.assert_array_equal(other.vector, OTHER)
+    assert (default.version.number, other.version.number, default.global_t) == (2, 3, 40)
+    assert (default.info.iteration, other.info.iteration) == (7, 9)
+    with pytest.raises(NotContinued):
+        link.push(NewValues(ONE, 10, lineage=Lineage("4567cdef")), policy="a")
+    assert link.push(NewValues(ONE, 10, lineage=own), policy="a").version.number == 4

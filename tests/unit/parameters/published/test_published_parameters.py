@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from relaax.algorithm_base import NewValues
 from relaax.parameters.published import PublishedParameters
 
 INITIAL = np.array([1.0, 2.0], np.float32)
@@ -13,7 +14,7 @@ OTHER = np.array([5.0, 6.0], np.float32)
 def published(*vectors):
     parameters = PublishedParameters(INITIAL, clock=lambda: 12.5)
     for iteration, vector in enumerate(vectors, start=1):
-        parameters.publish(vector, iteration, f"number {iteration}")
+        parameters.push(NewValues(vector, iteration, f"number {iteration}"))
     return parameters
 
 
@@ -57,12 +58,12 @@ def test_what_was_published_cannot_be_changed_by_the_publisher():
 )
 def test_what_is_no_such_vector_is_refused(vector, message):
     with pytest.raises(ValueError, match=message):
-        published().publish(vector, 1)
+        published().push(NewValues(vector, 1))
 
 
 def test_a_checkpoint_brings_back_what_was_published():
     before = published(ONE, OTHER)
-    before.increment_global_t(7)
+    before.add(7)
     after = PublishedParameters(INITIAL)
     after.restore(before.snapshot())
     np.testing.assert_array_equal(after.pull().vector, OTHER)
@@ -83,7 +84,7 @@ def test_checkpoints_have_the_same_shapes_whatever_the_message():
     ]
     assert shapes[0] == shapes[1]
     parameters = published()
-    parameters.publish(ONE, 1, "ä" * 1000)
+    parameters.push(NewValues(ONE, 1, "ä" * 1000))
     again = PublishedParameters(INITIAL)
     again.restore(parameters.snapshot())
     assert again.pull().info.message == "ä" * 128
@@ -92,10 +93,11 @@ def test_checkpoints_have_the_same_shapes_whatever_the_message():
 def test_nothing_changes_once_the_training_is_over():
     parameters = published(ONE)
     parameters.end_at(10)
-    assert parameters.increment_global_t(10) == 10
-    assert parameters.increment_global_t(5) == 10
+    assert parameters.add(10) == 10
+    assert parameters.add(5) == 10
     parameters.freeze()
-    assert parameters.publish(OTHER, 9).iteration == 1
+    parameters.push(NewValues(OTHER, 9))
+    assert parameters.pull().info.iteration == 1
     np.testing.assert_array_equal(parameters.pull().vector, ONE)
 
 
@@ -106,17 +108,17 @@ class TestTheAge:
         now = [5.0]
         parameters = PublishedParameters(INITIAL, stopwatch=lambda: now[0])
         assert parameters.pull().age_s is None
-        parameters.publish(ONE, 1)
+        parameters.push(NewValues(ONE, 1))
         now[0] = 7.5
         assert parameters.pull().age_s == 2.5
-        parameters.publish(ONE, 2)
+        parameters.push(NewValues(ONE, 2))
         assert parameters.pull().age_s == 0.0
 
     def test_a_clock_that_is_set_back_makes_it_not_negative(self):
         times = iter([1000.0, 10.0])
         parameters = PublishedParameters(INITIAL, clock=lambda: next(times))
-        parameters.publish(ONE, 1)
-        parameters.publish(OTHER, 2)
+        parameters.push(NewValues(ONE, 1))
+        parameters.push(NewValues(OTHER, 2))
         assert parameters.pull().age_s >= 0
 
     def test_after_a_restart_it_is_not_known(self):

@@ -5,7 +5,8 @@ import pytest
 from checkpoints import saver, steps
 
 from relaax.algorithm_base import NewValues, NullMetrics
-from relaax.parameters.published import serve_published
+from relaax.parameters.parameter_server import ParameterServer, ParameterService
+from relaax.parameters.published import PublishedParameters
 
 INITIAL = np.array([1.0, 2.0], np.float32)
 ONE = np.array([3.0, 4.0], np.float32)
@@ -17,7 +18,9 @@ def _serve(tmp_path):
     """Makes a parameter server as it starts, whose checkpoints are below ``tmp_path``."""
 
     def serve():
-        server = serve_published(INITIAL, {"network": 1}, 1e9, saver(tmp_path), NullMetrics())
+        store = PublishedParameters(INITIAL)
+        service = ParameterService(store, NullMetrics())
+        server = ParameterServer(store, service, saver(tmp_path), {"network": 1}, 1e9)
         server.restore_latest_checkpoint()
         return server
 

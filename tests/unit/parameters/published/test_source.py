@@ -3,13 +3,14 @@
 import numpy as np
 
 from relaax.algorithm_base import NewValues, NullMetrics
-from relaax.parameters.published import PublishedParameters, PublishedService, PublishedSource
+from relaax.parameters.parameter_server import ParameterService
+from relaax.parameters.published import PublishedParameters, PublishedSource
 
 INITIAL = np.array([1.0, 2.0], np.float32)
 
 
 def served():
-    service = PublishedService(PublishedParameters(INITIAL), NullMetrics())
+    service = ParameterService(PublishedParameters(INITIAL), NullMetrics())
     return service, PublishedSource(service)
 
 
@@ -39,8 +40,9 @@ def test_what_was_returned_last_is_not_returned_again_but_to_one_that_knows_noth
 
 
 def test_values_are_as_old_as_their_publication():
-    times = iter([10.0, 10.25])
-    parameters = PublishedParameters(INITIAL, stopwatch=lambda: next(times))
-    source = PublishedSource(PublishedService(parameters, NullMetrics()))
-    parameters.publish(INITIAL + 1, 7)
+    now = [10.0]
+    parameters = PublishedParameters(INITIAL, stopwatch=lambda: now[0])
+    source = PublishedSource(ParameterService(parameters, NullMetrics()))
+    parameters.push(NewValues(INITIAL + 1, 7))
+    now[0] = 10.25
     assert source.pull().age_s == 0.25

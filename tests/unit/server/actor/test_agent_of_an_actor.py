@@ -28,7 +28,8 @@ from relaax.learning.filters import Filters
 from relaax.learning.networks.numpy_policy import NumpyPolicy
 from relaax.learning.policy import CurrentPolicy, PolicyUse
 from relaax.learning.steps import StepRecorder
-from relaax.parameters.published import PublishedParameters, PublishedService, PublishedSource
+from relaax.parameters.parameter_server import ParameterService
+from relaax.parameters.published import PublishedParameters, PublishedSource
 from relaax.replay.storage import FINAL, START, TERMINATED
 from relaax.server.actor.pulled_bridge import PulledBridge
 from relaax.server.actor.wiring import ParameterFetches
@@ -51,7 +52,7 @@ class Pair(Numbered):
 
 @pytest.fixture(name="service")
 def _service():
-    return PublishedService(PublishedParameters(small_values().vector), NullMetrics())
+    return ParameterService(PublishedParameters(small_values().vector), NullMetrics())
 
 
 @pytest.fixture(name="bridge")

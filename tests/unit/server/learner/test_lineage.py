@@ -3,12 +3,15 @@
 import numpy as np
 import pytest
 
-from relaax.algorithm_base import Lineage, NullMetrics
+from relaax.algorithm_base import Lineage, NewValues, NullMetrics
 from relaax.checkpoints import DirectoryStore
-from relaax.errors import ConfigurationError
+from relaax.errors import ConfigurationError, NotContinued
 from relaax.parameters.optimizers import SGD
-from relaax.parameters.parameter_store import ParameterService, ParameterStore
+from relaax.parameters.parameter_server import ParameterService
+from relaax.parameters.parameter_store import ParameterStore
+from relaax.parameters.published import PublishedParameters
 from relaax.server.learner.lineage import connect_restored, lineage_in
+from relaax.server.serial.memory_bridge import MemoryBridge
 
 
 def begun(directory, restored=0, is_afresh=False):
@@ -82,3 +85,13 @@ def test_learners_that_share_gradients_do_not_lose_theirs_to_an_empty_parameter_
     store.apply(np.ones(2, np.float32), 1)
     connect_restored(learner, service, 500, is_afresh=False)
     assert learner.taken.tolist() == [-1, -1]
+
+
+def test_values_that_a_learner_pushes_by_itself_show_its_lineage_too(tmp_path):
+    service = ParameterService(PublishedParameters(np.zeros(2, np.float32)), NullMetrics())
+    own, other = MemoryBridge(service), MemoryBridge(service)
+    own.lineage_at, other.lineage_at = begun(tmp_path / "a").at, begun(tmp_path / "b").at
+    for iteration in (5, 1):  # it has started again
+        own.push(NewValues(np.ones(2, np.float32), iteration), "candidate-3")
+    with pytest.raises(NotContinued, match="step 5 of training"):
+        other.push(NewValues(np.zeros(2, np.float32), 5), "candidate-3")
