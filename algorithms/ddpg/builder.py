@@ -10,12 +10,12 @@ import numpy as np
 from relaax.assembly import OffPolicyBuilder, PolicyParts
 from relaax.learning.exploration import NoiseSource
 from relaax.learning.exploration.action_noise import NormalNoise, OrnsteinUhlenbeckNoise
+from relaax.learning.exploration.ladder import Ladder, SlotPlaces
 from relaax.learning.exploration.parameter_noise import ParameterNoise
 from relaax.learning.off_policy import Update
 from relaax.learning.off_policy.config import POLICY_VARIABLE
 from relaax.learning.off_policy.critics import CRITICS
 from relaax.learning.off_policy.settings import FloatArray
-from relaax.parameters.schedules import Ladder, SlotPlaces
 
 from .config import Config
 

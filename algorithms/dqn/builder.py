@@ -9,10 +9,10 @@ import numpy as np
 from relaax.assembly import OffPolicyBuilder, PolicyParts
 from relaax.learning.exploration import NoiseSource
 from relaax.learning.exploration.epsilon_greedy import EpsilonGreedy
+from relaax.learning.exploration.ladder import Ladder
 from relaax.learning.off_policy import Update
 from relaax.learning.off_policy.config import POLICY_VARIABLE
 from relaax.learning.policy import CurrentPolicy
-from relaax.parameters.schedules import Ladder
 
 from .config import Config
 

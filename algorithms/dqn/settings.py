@@ -9,7 +9,7 @@ from relaax.algorithm_base import Section
 from relaax.algorithm_base.config_base import require_effect
 from relaax.learning.action_mask import ActionMask
 from relaax.learning.off_policy import OffPolicySettings
-from relaax.parameters.schedules import Linear
+from relaax.parameters.schedule import Linear
 
 
 class EpsilonSection(Section):

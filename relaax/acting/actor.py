@@ -25,13 +25,13 @@ from relaax.algorithm_base import (
 from relaax.learning.action_units import ActionUnits
 from relaax.learning.distributions.base import ActionHead
 from relaax.learning.exploration import NoiseSource, NoNoise
+from relaax.learning.exploration.ladder import SlotPlaces
 from relaax.learning.filters import ZFilter
 from relaax.learning.model import PolicyModel
 from relaax.learning.policy import Policy, PolicyHolder
 from relaax.learning.previous import PreviousStep
 from relaax.learning.rollouts import Columns
 from relaax.observations import Observations, mapped
-from relaax.parameters.schedules import SlotPlaces
 from relaax.steps import AgentName
 
 Array = npt.NDArray[Any]

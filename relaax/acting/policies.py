@@ -17,9 +17,9 @@ from relaax.algorithm_base import (
     ValueSource,
     Version,
 )
+from relaax.learning.exploration.ladder import SlotPlaces
 from relaax.learning.networks.manifest import NetworkParameters
 from relaax.learning.policy import CurrentPolicy, Policy, PolicyHolder, Seat
-from relaax.parameters.schedules import SlotPlaces
 from relaax.steps import UNNAMED_AGENT, AgentName
 
 IntArray = npt.NDArray[np.int64]

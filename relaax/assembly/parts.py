@@ -11,6 +11,7 @@ from relaax.learning.action_mask import ActionMask
 from relaax.learning.action_units import ActionUnits
 from relaax.learning.distributions import ActionHead
 from relaax.learning.exploration import NoiseSource
+from relaax.learning.exploration.ladder import SlotPlaces
 from relaax.learning.exploration.parameter_noise import ParameterNoise
 from relaax.learning.filters import Filters
 from relaax.learning.method_config import MethodConfig
@@ -22,7 +23,7 @@ from relaax.learning.rollouts import Columns
 from relaax.learning.steps import schema_of
 from relaax.observations import Shapes
 from relaax.parameters.optimizers import Optimizer
-from relaax.parameters.schedules import Linear, SlotPlaces
+from relaax.parameters.schedule import Linear
 from relaax.replay.specs import MixedSpec, ReplaySpec, TableSpec
 from relaax.spaces import Space
 

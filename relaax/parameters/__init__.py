@@ -20,8 +20,7 @@ The values:
 ``published``          policies that learners replace, by name
 ``averaging``          one update of the mean of several learners' gradients
 ``optimizers``         updates of a flat vector, in place
-``schedule``           numbers that change meanwhile, and their values in checkpoints
-``schedules``          how a number changes with the steps
+``schedule``           numbers that change with the global step, and their values in checkpoints
 ``process``            the command ``relaax-parameter-server``
 """
 

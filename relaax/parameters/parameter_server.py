@@ -30,8 +30,7 @@ from relaax.algorithm_base.checkpoint import (
 )
 from relaax.errors import ConfigurationError
 from relaax.parameters.parameter_store import ParameterStore, Snapshot, Store
-from relaax.parameters.schedule import exploration_slots, require_no_more_exploration
-from relaax.parameters.schedules import Linear
+from relaax.parameters.schedule import Linear, exploration_slots, require_no_more_exploration
 from relaax.telemetry.metrics import EVALUATION_REWARD_AFTER, EVALUATION_REWARD_OF
 
 _log = logging.getLogger(__name__)

@@ -11,12 +11,30 @@ import numpy.typing as npt
 
 from relaax.algorithm_base.checkpoint import SCHEDULE
 from relaax.errors import ConfigurationError
-from relaax.parameters.schedules import Linear
 
 _log = logging.getLogger(__name__)
 
 #: A learning rate that has fallen below this part of its first one has ended.
 _ENDED = 0.01
+
+
+@dataclass(frozen=True)
+class Linear:
+    """Goes from ``start`` to ``end`` within ``steps`` steps, from step ``begin`` on.
+
+    It stays at ``start`` before that, and for ever where ``steps`` is infinite.
+    """
+
+    start: float
+    end: float
+    steps: float
+    begin: float = 0.0
+
+    def at(self, step: float) -> float:
+        """Return the number at a step."""
+        gone = step - self.begin
+        part = min(1.0, max(0.0, gone / self.steps)) if self.steps > 0 else float(gone >= 0)
+        return self.start + part * (self.end - self.start)
 
 
 @dataclass(frozen=True)

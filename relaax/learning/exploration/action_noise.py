@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from relaax.learning.arrays import zero_padded
-from relaax.parameters.schedules import ONE_RUNG, Ladder
+from relaax.learning.exploration.ladder import ONE_RUNG, Ladder
 
 FloatArray = npt.NDArray[np.float32]
 IntArray = npt.NDArray[np.int64]

@@ -3,7 +3,9 @@
 import numpy as np
 import numpy.typing as npt
 
-from relaax.parameters.schedules import ONE_RUNG, Clock, Ladder, Linear
+from relaax.learning.exploration.ladder import ONE_RUNG, Ladder
+from relaax.learning.exploration.noise import Clock
+from relaax.parameters.schedule import Linear
 
 FloatArray = npt.NDArray[np.float32]
 IntArray = npt.NDArray[np.int64]

@@ -1,7 +1,8 @@
 """The noise that choices are made with, and actions at random at first."""
 
+from collections.abc import Callable
 from dataclasses import replace
-from typing import Protocol
+from typing import Protocol, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -10,9 +11,11 @@ from relaax.learning.distributions.base import ActionHead
 from relaax.learning.model import Choice, PolicyModel
 from relaax.learning.networks.manifest import NetworkParameters
 from relaax.observations import Observations
-from relaax.parameters.schedules import Clock
 
 FloatArray = npt.NDArray[np.float32]
+
+#: Returns the global step.
+Clock: TypeAlias = Callable[[], int]
 
 
 class UniformAtFirst:

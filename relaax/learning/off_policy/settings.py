@@ -11,8 +11,7 @@ from pydantic import Field, PositiveFloat, PositiveInt, field_validator, model_v
 from relaax.algorithm_base import Section
 from relaax.learning.action_settings import ActionSettings, Numbers
 from relaax.learning.method_config import MethodSettings
-from relaax.parameters.schedule import Schedule
-from relaax.parameters.schedules import Linear
+from relaax.parameters.schedule import Linear, Schedule
 
 FloatArray = npt.NDArray[np.float32]
 

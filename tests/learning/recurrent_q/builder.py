@@ -6,7 +6,7 @@ from relaax.algorithm_base import Input
 from relaax.assembly import OffPolicyBuilder
 from relaax.assembly.off_policy import TABLE
 from relaax.learning.exploration.epsilon_greedy import EpsilonGreedy
-from relaax.parameters.schedules import Linear
+from relaax.parameters.schedule import Linear
 from relaax.replay.views import Rollouts
 
 

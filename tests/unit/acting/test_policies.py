@@ -24,6 +24,7 @@ from relaax.acting.preprocessor import Preprocessor
 from relaax.algorithm_base import DEFAULT, EnvironmentInfo, EvaluatedPolicy
 from relaax.learning.distributions import Categorical
 from relaax.learning.exploration import NoNoise
+from relaax.learning.exploration.ladder import SlotPlaces
 from relaax.learning.rollouts import LOG_PROBABILITY, Columns, RolloutStore
 from relaax.learning.rollouts.labels import (
     AGENT,
@@ -36,7 +37,6 @@ from relaax.learning.rollouts.labels import (
 )
 from relaax.learning.steps import StepRecorder
 from relaax.observations import mapped
-from relaax.parameters.schedules import SlotPlaces
 from relaax.replay.step_batch import StepBatch
 from relaax.steps import START, TERMINATED, AgentName
 

@@ -6,12 +6,12 @@ import pytest
 
 from relaax.errors import ConfigurationError
 from relaax.parameters.schedule import (
+    Linear,
     Remembered,
     Schedule,
     exploration_slots,
     require_no_more_exploration,
 )
-from relaax.parameters.schedules import Linear
 
 
 def rate(until, initial=8.0, begin=0.0):

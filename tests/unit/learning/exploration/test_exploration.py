@@ -7,7 +7,8 @@ from relaax.algorithm_base import EnvironmentInfo
 from relaax.learning.distributions import ActionValues, Deterministic
 from relaax.learning.exploration.action_noise import NormalNoise, OrnsteinUhlenbeckNoise
 from relaax.learning.exploration.epsilon_greedy import EpsilonGreedy
-from relaax.parameters.schedules import Ladder, Linear, SlotPlaces
+from relaax.learning.exploration.ladder import Ladder, SlotPlaces
+from relaax.parameters.schedule import Linear
 
 SLOTS = np.arange(4)
 ACTIONS = Deterministic((2,))

@@ -1,8 +1,7 @@
-"""Numbers that change with the global step, and differ from environment to environment."""
+"""Exploration that differs from environment to environment."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -11,28 +10,6 @@ from relaax.algorithm_base import EnvironmentInfo
 
 FloatArray = npt.NDArray[np.float32]
 IntArray = npt.NDArray[np.int64]
-
-#: Returns the global step.
-Clock: TypeAlias = Callable[[], int]
-
-
-@dataclass(frozen=True)
-class Linear:
-    """Goes from ``start`` to ``end`` within ``steps`` steps, from step ``begin`` on.
-
-    It stays at ``start`` before that, and for ever where ``steps`` is infinite.
-    """
-
-    start: float
-    end: float
-    steps: float
-    begin: float = 0.0
-
-    def at(self, step: float) -> float:
-        """Return the number at a step."""
-        gone = step - self.begin
-        part = min(1.0, max(0.0, gone / self.steps)) if self.steps > 0 else float(gone >= 0)
-        return self.start + part * (self.end - self.start)
 
 
 class SlotPlaces:
