@@ -102,8 +102,8 @@ def test_a_breakpoint_stops_in_the_environment_the_agent_and_the_parameter_serve
 b environment.py:{in_environment}
 from relaax.acting.actor import Actor
 b Actor.act
-from relaax.parameters.parameter_store import ParameterService
-b ParameterService.push
+from relaax.parameters.parameter_store import ParameterStore
+b ParameterStore.push
 c
 clear 2
 c
