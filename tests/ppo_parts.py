@@ -5,6 +5,7 @@ from collections import deque
 from contextlib import suppress
 
 import numpy as np
+from driven_learner import DrivenLearner
 from learning_parts import Driven, wait_until
 
 from relaax.algorithm_base import NewValues, NullMetrics, NullSaver
@@ -61,8 +62,8 @@ class Played:
         spec = ppo.replay_spec(self.config)
         self.replay = spec.make(np.random.default_rng(0), lease_s=1000.0)
         self.replay.open_writer("worker", spec.schema)
-        self.learner = ppo.make_learner(self.config, 3)
-        self.server.push(NewValues(self.learner.parameters(), 0))
+        self.learner = DrivenLearner(ppo.make_learner(self.config, 3))
+        self.server.push(NewValues(self.learner.vector(), 0))
         self.storing = Storing(self.replay)
         self.agent = Driven(ppo.make_batch_agent(self.config, self.server, 0, False, self.storing))
         self.slots = self.agent.open(environments)
@@ -87,7 +88,7 @@ class Played:
 
     def parameters(self):
         """Return the network of the learner."""
-        return self._unpack(self.learner.parameters()[: self.size])
+        return self._unpack(self.learner.vector()[: self.size])
 
     def gradient(self, parameters, minibatch, knobs):
         self._given.now = knobs
@@ -136,7 +137,7 @@ class Played:
     def publish(self):
         """Let the actor act with what was learnt."""
         self._iteration += 1
-        self.server.push(NewValues(self.learner.parameters(), self._iteration))
+        self.server.push(NewValues(self.learner.vector(), self._iteration))
         wait_until(lambda: self.move() or self.storing.version == self._iteration)
 
     def close(self):

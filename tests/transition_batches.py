@@ -1,6 +1,7 @@
 """Batches of transitions, and what an update makes of them computed in numpy, float64."""
 
 import numpy as np
+from driven_learner import DrivenLearner
 
 from relaax.learning.off_policy import TransitionBatch
 from relaax.parameters.optimizers import Adam, AdamSettings
@@ -67,13 +68,13 @@ def stepped(vector, slope, rate=3e-4):
 
 def require_state_to_the_bit(make_learner, batches):
     """A learner that goes on from another's state comes to the same, to the bit."""
-    whole, half = make_learner(3), make_learner(3)
+    whole, half = (DrivenLearner(make_learner(3)) for _ in range(2))
     middle = len(batches) // 2
     for batch in batches:
         whole.step({"all": batch})
     for batch in batches[:middle]:
         half.step({"all": batch})
-    restored = make_learner(99)
+    restored = DrivenLearner(make_learner(99))
     restored.restore(half.state())
     for batch in batches[middle:]:
         restored.step({"all": batch})

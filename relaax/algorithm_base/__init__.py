@@ -31,7 +31,7 @@ from relaax.algorithm_base.bridge_base import (
 from relaax.algorithm_base.builder import Builder
 from relaax.algorithm_base.checkpoint import Checkpoint, NullSaver, Saver, require_same_fingerprint
 from relaax.algorithm_base.config_base import ConfigBase, Section
-from relaax.algorithm_base.learner import Input, Learner, LearnerBase, Step
+from relaax.algorithm_base.learner import Input, Learner, Step
 from relaax.algorithm_base.parameter_server_base import ParameterServerBase, Slice
 from relaax.algorithm_base.roles import (
     DEFAULT,
@@ -64,7 +64,7 @@ __all__ = [
     "AgentBase", "BatchAgentBase", "BridgeBase", "BridgeControlBase", "Builder", "Checkpoint",
     "CheckpointMismatch", "ConfigBase", "EnvironmentInfo", "EvaluatedPolicy", "Evaluation",
     "Evaluations", "EvaluatorBase", "ExperienceSink", "FloatVector", "Gradient", "Input",
-    "InvalidState", "Learner", "LearnerBase", "Lineage", "Metrics", "MetricsSink", "NewValues",
+    "InvalidState", "Learner", "Lineage", "Metrics", "MetricsSink", "NewValues",
     "NullExperience", "NullMetrics", "NullSaver", "ParameterLink", "ParameterServerBase",
     "Parameters", "Phase", "PublishedInfo", "RefusesCalls", "RunningParameterServer", "Saver",
     "Section",

@@ -3,7 +3,7 @@
 from abc import ABC, abstractmethod
 from typing import Any, Generic, TypeVar
 
-from relaax.algorithm_base.learner import Learner, LearnerBase
+from relaax.algorithm_base.learner import Learner
 
 NetworkT = TypeVar("NetworkT")
 PolicyT = TypeVar("PolicyT")
@@ -37,5 +37,5 @@ class Builder(ABC, Generic[NetworkT, PolicyT, ExperienceT, ParametersT]):
         """Return the parameters at first, and the rule by which they change."""
 
     @abstractmethod
-    def learner(self, home: Any) -> Learner | LearnerBase:
+    def learner(self, home: Any) -> Learner:
         """Return the learner for a worker, or for a process of its own, as ``home`` says."""

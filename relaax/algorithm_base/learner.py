@@ -1,4 +1,4 @@
-"""What learns from batches of experience."""
+"""The learner: it makes updates of batches of experience."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from relaax.algorithm_base.bridge_base import ParameterLink
-from relaax.algorithm_base.roles import FloatVector, Gradient, Values
+from relaax.algorithm_base.roles import FloatVector, Gradient, Values, Version
 
 Array = npt.NDArray[Any]
 
@@ -38,66 +37,35 @@ class Step:
     priorities: Mapping[str, npt.NDArray[np.float64]] = field(default_factory=dict)
     #: Numbers for TensorBoard, by name.
     terms: Mapping[str, float] = field(default_factory=dict)
-    #: A gradient, which a placement takes to the parameters; None where the learner has changed
-    #: parameters of its own, or nothing.
+    #: A gradient, which a placement takes to the parameters; None where the learner has set values
+    #: itself, or changed nothing.
     update: Gradient | None = None
 
 
 class Learner(ABC):
     """Makes updates of batches; it does not know where it runs.
 
-    A placement gives it batches, a worker its rollouts, the process of a learner items of tables.
-    It takes each update to the parameters, and hands the newer values back.
-    """
-
-    #: The batches of a step, by the table that each is drawn from.
-    inputs: Mapping[str, Input]
-
-    @abstractmethod
-    def steps(self, batches: Mapping[str, Any]) -> Iterator[Step]:
-        """Yield an update after the other, of one batch of each input, by the table's name.
-
-        Values that an update led to are taken before the next one is asked for.
-        """
-
-    @abstractmethod
-    def take(self, values: Values) -> None:
-        """Go on with these values of the parameters; without a vector nothing has changed."""
-
-    def prepare_updates(self, most: int) -> None:
-        """Do beforehand the work that updates of up to ``most`` items would have to wait for."""
-
-    def state(self) -> Mapping[str, Array]:
-        """Return arrays for a checkpoint beside the parameters, by name."""
-        return {}
-
-    def restore(self, state: Mapping[str, Array]) -> None:
-        """Go on from ``state``, which may hold more."""
-
-
-class LearnerBase(ABC):
-    """A learner in a process of its own, which draws its batches from tables.
-
-    That process drives it::
+    A placement gives it batches, a worker its rollouts, the process of a learner items of tables,
+    and takes its updates to the parameters. That process does so::
 
         learner = make_learner(config, seed)
         learner.restore(the state of the last checkpoint, if any)
-        learner.connected(parameter_server)
+        if not learner.values():
+            learner.take(the values of the parameter server)
         until the training is over:
             batches = {}
             for table, each in learner.inputs.items():
                 sample = each.batch_size items of the table
                 batches[table] = each.prepare(sample)  # on other threads, ahead of the step
-            result = learner.step(batches)
-            priorities go back to the replay; from time to time, what ``parameters`` returns is
+            for step in learner.steps(batches):
+                a gradient moves the parameters, and ``take`` is given the newer values
+            priorities go back to the replay; from time to time, what ``values`` returns is
             published, and what ``state`` returns is saved
         learner.close()
     """
 
-    #: See Learner.
+    #: The batches of a step, by the table that each is drawn from.
     inputs: Mapping[str, Input]
-    #: Whether ``parameters`` is published; not where the parameter server makes the updates.
-    publishes: bool = True
 
     @property
     def is_on_policy(self) -> bool:
@@ -109,30 +77,42 @@ class LearnerBase(ABC):
         """Whether a batch may be of steps of older parameters."""
         return not all(each.is_on_policy for each in self.inputs.values())
 
-    def connected(self, parameter_server: ParameterLink) -> None:
-        """Take the way to the parameter server, once, after ``restore`` and before all steps."""
-
     @abstractmethod
-    def step(self, batches: Mapping[str, Any]) -> Step:
-        """Learn from one batch of each input, by the name of its table."""
+    def steps(self, batches: Mapping[str, Any]) -> Iterator[Step]:
+        """Yield one step after the other, of one batch of each input, by the table's name.
 
-    @abstractmethod
-    def parameters(self) -> FloatVector:
-        """Return what actors act with, float32 [size] and finite; the caller keeps it."""
+        Values that an update led to are taken before the next one is asked for.
+        """
 
-    @abstractmethod
+    def take(self, values: Values) -> None:
+        """Go on with these values of the parameters; without a vector nothing has changed."""
+
+    def values(self) -> Mapping[str, FloatVector]:
+        """Return values that this learner sets, and that are to be published, by policy.
+
+        They are float32 [size] and finite, and belong to the caller. A learner whose gradients move
+        values elsewhere has no values at any time; other learners have some when they are made.
+        """
+        return {}
+
+    def published(self, policy: str, version: Version) -> None:
+        """Take note of the version that the last values of a policy have got."""
+
+    def prepare_updates(self, most: int) -> None:
+        """Do beforehand the work that updates of up to ``most`` items would have to wait for."""
+
     def state(self) -> Mapping[str, Array]:
-        """Return all that a checkpoint needs, by name, optimisers included.
+        """Return all that a checkpoint needs beside values that are elsewhere, by name.
 
         NaN in it ends the learner: it means that learning has gone wrong.
         """
+        return {}
 
-    @abstractmethod
     def restore(self, state: Mapping[str, Array]) -> None:
-        """Go on from what ``state`` has returned; names and shapes have been compared."""
+        """Go on from ``state``, which may hold more."""
 
     def converted(self, state: Mapping[str, Array]) -> Mapping[str, Array]:
-        """Return what an earlier version has saved as ``state`` returns it today.
+        """Return the state that an earlier version has saved as ``state`` returns it today.
 
         Names and shapes are compared after that.
         """

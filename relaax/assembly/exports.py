@@ -11,7 +11,7 @@ from relaax.algorithm_base import (
     BatchAgentBase,
     ConfigBase,
     ExperienceSink,
-    LearnerBase,
+    Learner,
     Metrics,
     ParameterLink,
     ParameterServerBase,
@@ -95,7 +95,7 @@ class Assembly(Generic[ConfigT]):
         builder = self._make_builder(config)
         return make_actor(builder, parameter_server, seed, learns_in_background, experience)
 
-    def make_learner(self, config: ConfigT, seed: int | None) -> LearnerBase:
+    def make_learner(self, config: ConfigT, seed: int | None) -> Learner:
         """Return the learner of a process of its own."""
         prepare_to_fork()
         return in_process(self._make_builder(config), seed)

@@ -6,7 +6,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from relaax.algorithm_base import FloatVector, LearnerBase
+from relaax.algorithm_base import FloatVector, Learner
 from relaax.assembly.parts import ExperienceParts, Home, MethodBuilder, ParameterParts, PolicyParts
 from relaax.learning.off_policy.config import POLICY_VARIABLE, OffPolicyConfig
 from relaax.learning.off_policy.learner import OffPolicyLearner, Update
@@ -76,8 +76,6 @@ class OffPolicyBuilder(MethodBuilder[ConfigT]):
             units=config.units(),
             is_on_policy=False,
             is_published=settings.learners is None,
-            reward_scale=settings.reward_scale,
-            clips_rewards=settings.clip_rewards,
         )
 
     def parameters(self) -> ParameterParts:
@@ -103,7 +101,7 @@ class OffPolicyBuilder(MethodBuilder[ConfigT]):
             averaging=self.averaging(),
         )
 
-    def learner(self, home: Home) -> LearnerBase:
+    def learner(self, home: Home) -> Learner:
         """See Builder."""
         from relaax.learning.off_policy.variables_tf import Variables
         from relaax.learning.tensorflow_runtime_tf import configure_tensorflow
@@ -119,7 +117,6 @@ class OffPolicyBuilder(MethodBuilder[ConfigT]):
             settings.prioritized,
             shares_gradients=settings.learners is not None,
             history_len=settings.history_len,
-            filters=config.filters(),
         )
 
     def _optimizer(self, initial: dict[str, FloatVector]) -> OptimizerOfParts:

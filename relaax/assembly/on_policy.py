@@ -55,8 +55,6 @@ class OnPolicyBuilder(MethodBuilder[ConfigT]):
             is_published=settings.learners is None,
             worker=None if config.has_learner() else self.worker(),
             pull_interval_s=settings.pull_interval_s,
-            reward_scale=settings.reward_scale,
-            clips_rewards=settings.clip_rewards,
         )
 
     def worker(self) -> WorkerParts:

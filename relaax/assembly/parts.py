@@ -50,6 +50,9 @@ class PolicyParts:
     space: Space
     seed: int | None
     gpu: bool
+    #: Applied to rewards before they are stored, or by the learner: see ``is_filtered_late``.
+    reward_scale: float = 1.0
+    clips_rewards: bool = False
     #: The network's outputs that actions are made of.
     heads: Sequence[str] = (POLICY,)
     mask: ActionMask | None = None
@@ -108,10 +111,6 @@ class ExperienceParts:
     worker: WorkerParts | None = None
     #: How often workers ask for newer parameters, in seconds.
     pull_interval_s: float = 0.1
-    #: Applied to rewards before they are stored; where a process of its own learns from rollouts
-    #: of the newest policies, by that.
-    reward_scale: float = 1.0
-    clips_rewards: bool = False
 
     @property
     def is_filtered_late(self) -> bool:
@@ -202,6 +201,8 @@ class MethodBuilder(
             space=config.action_space(),
             seed=settings.seed,
             gpu=settings.gpu,
+            reward_scale=settings.reward_scale,
+            clips_rewards=settings.clip_rewards,
             heads=config.heads,
             mask=settings.mask,
             units=config.action_units,

@@ -7,16 +7,16 @@ import numpy as np
 from relaax.algorithm_base import (
     ExperienceSink,
     Learner,
-    LearnerBase,
     ParameterLink,
     Parameters,
     Values,
     Version,
 )
 from relaax.assembly.parts import Home, PartsBuilder, WorkerParts
+from relaax.errors import ConfigurationError
 from relaax.learning.placements import Driver, Gathering, InWorker, OnThread
 from relaax.learning.policy import CurrentPolicy
-from relaax.learning.rollouts import RolloutBatch
+from relaax.learning.rollouts import ROLLOUTS, RolloutBatch
 from relaax.parameters.parameter_store import ParameterStore
 from relaax.telemetry.interval_metrics import IntervalMetrics
 
@@ -33,8 +33,12 @@ def in_worker(
     """Return a learner that learns before the next action, or on a thread beside acting."""
     metrics, most, least = parameter_server.metrics(), worker.most, worker.least
     learner = builder.learner(Home(None, random.spawn(1)[0], policy))
-    if not isinstance(learner, Learner):
-        raise TypeError(f"{type(learner).__name__} does not learn in a worker")
+    if learner.values() or [*learner.inputs] != [ROLLOUTS]:
+        raise ConfigurationError(
+            f"{type(learner).__name__} does not learn in a worker, which has rollouts of its own "
+            f"alone, and whose gradients move the parameters: its inputs are "
+            f"{', '.join(learner.inputs)}. Let it have a process of its own: learner: process"
+        )
     driver = Driver(learner, source, parameter_server, IntervalMetrics(metrics))
     sink: ExperienceSink[RolloutBatch]
     if worker.waits == "always" or not in_background:
@@ -44,10 +48,10 @@ def in_worker(
     return Gathering(sink, least) if least > 1 else sink
 
 
-def in_process(builder: PartsBuilder, seed: int | None) -> LearnerBase:
+def in_process(builder: PartsBuilder, seed: int | None) -> Learner:
     """Return a learner for a process: with parameters of its own, or shared with other learners."""
     from relaax.learning.networks.parameters_tf import ParameterTensors
-    from relaax.learning.placements.process import InProcess, OwnParameters, Rewards
+    from relaax.learning.placements.process import InProcess, Rewards
     from relaax.learning.tensorflow_runtime_tf import configure_tensorflow
 
     parts, experience, parameters = builder.policy(0), builder.experience(), builder.parameters()
@@ -56,13 +60,11 @@ def in_process(builder: PartsBuilder, seed: int | None) -> LearnerBase:
     policy = CurrentPolicy(tensors.unpack, Values(Version(0), 0, parameters.initial[:size]))
     random = np.random.default_rng(None if seed is None else [seed, 2])
     learner = builder.learner(Home(seed, random, policy))
-    if isinstance(learner, LearnerBase):
-        return learner
-    own, optimizer = None, parameters.optimizer
-    if experience.is_published and optimizer is not None:
+    rewards, store = None, None
+    if experience.is_filtered_late:
+        rewards = Rewards(parts.reward_scale, parts.clips_rewards)
+    if experience.is_published and parameters.optimizer is not None and not learner.values():
         store = ParameterStore(
-            parameters.initial, optimizer, parameters.learning_rate, parameters.filters
+            parameters.initial, parameters.optimizer, parameters.learning_rate, parameters.filters
         )
-        own = OwnParameters(store)
-    rewards = Rewards(experience.reward_scale, experience.clips_rewards)
-    return InProcess(learner, policy, parts.filters, rewards, own)
+    return InProcess(learner, parts.filters, rewards, store)

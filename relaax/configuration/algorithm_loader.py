@@ -17,7 +17,7 @@ from relaax.algorithm_base import (
     BatchAgentBase,
     BridgeControlBase,
     ConfigBase,
-    LearnerBase,
+    Learner,
     Metrics,
     ParameterLink,
     ParameterServerBase,
@@ -62,7 +62,7 @@ class Algorithm:
     #: ``relaax.compat.surreal``.
     make_actor: Callable[..., Any]
     #: Called with configuration and seed.
-    make_learner: Callable[[ConfigBase, int | None], LearnerBase]
+    make_learner: Callable[[ConfigBase, int | None], Learner]
     #: Called with a configuration; returns the storage and tables.
     replay_spec: Callable[[ConfigBase], ReplaySpec]
 

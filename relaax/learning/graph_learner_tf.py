@@ -1,62 +1,60 @@
 """A learner that sets values itself: its whole update is one graph over rollouts."""
 
 from abc import abstractmethod
-from collections.abc import Mapping
-from dataclasses import replace
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy.typing as npt
 import tensorflow as tf
 
-from relaax.algorithm_base import FloatVector, Input, LearnerBase, Step
+from relaax.algorithm_base import DEFAULT, FloatVector, Input, Learner, Step
 from relaax.learning.gradients_tf import GraphRollouts, Terms
 from relaax.learning.off_policy.config import POLICY_VARIABLE
 from relaax.learning.off_policy.variables_tf import Variables
 from relaax.learning.rollouts import RolloutBatch
-from relaax.learning.steps import rollouts_in
 
 Array = npt.NDArray[Any]
 
 
-class GraphLearner(LearnerBase):
+class GraphLearner(Learner):
     """Derive from it, and change ``variables`` in ``update``.
 
-    The tables of ``inputs`` have the view ``Rollouts``. Actors act with the variable
+    Each of the ``inputs`` prepares rollouts, as ``rollouts_of`` does. Actors act with the variable
     ``POLICY_VARIABLE``; all variables are in checkpoints.
     """
 
     def __init__(self, variables: Variables, inputs: Mapping[str, Input]) -> None:
         self.variables = variables
-        self.inputs = {
-            table: replace(each, prepare=lambda sample: rollouts_in(sample.columns))
-            for table, each in inputs.items()
-        }
+        self.inputs = inputs
         self._graph = tf.function(self._update, autograph=False)
 
     @abstractmethod
-    def update(self, *batches: GraphRollouts) -> Terms:
+    def update(self, *batches: GraphRollouts) -> tuple[Terms, Mapping[str, tf.Tensor]]:
         """Change the variables by a batch of each input, in their order, inside a graph.
 
-        Return numbers to be shown by name.
+        Return numbers to be shown by name, and priorities [K] of rollouts, by their table; ``{}``
+        where the tables have none.
         """
 
-    def step(self, batches: Mapping[str, RolloutBatch]) -> Step:
-        """See LearnerBase."""
-        terms = self._graph(*(tuple(batches[table].columns()) for table in self.inputs))
-        return Step(terms={name: float(term) for name, term in terms.items()})
+    def steps(self, batches: Mapping[str, RolloutBatch]) -> Iterator[Step]:
+        """See Learner."""
+        terms, priorities = self._graph(*(tuple(batches[name].columns()) for name in self.inputs))
+        yield Step(
+            priorities={table: found.numpy().astype(float) for table, found in priorities.items()},
+            terms={name: float(term) for name, term in terms.items()},
+        )
 
-    def parameters(self) -> FloatVector:
-        """See LearnerBase."""
-        vector: FloatVector = self.variables[POLICY_VARIABLE].numpy()
-        return vector
+    def values(self) -> Mapping[str, FloatVector]:
+        """See Learner."""
+        return {DEFAULT: self.variables[POLICY_VARIABLE].numpy()}
 
     def state(self) -> Mapping[str, Array]:
-        """See LearnerBase."""
+        """See Learner."""
         return self.variables.state()
 
     def restore(self, state: Mapping[str, Array]) -> None:
-        """See LearnerBase."""
+        """See Learner."""
         self.variables.restore(state)
 
-    def _update(self, *batches: tuple[Any, ...]) -> Terms:
+    def _update(self, *batches: tuple[Any, ...]) -> tuple[Terms, Mapping[str, tf.Tensor]]:
         return self.update(*(GraphRollouts(*columns) for columns in batches))

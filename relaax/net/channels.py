@@ -108,7 +108,9 @@ class _Method:
 
     def __init__(self, channel: GuardedChannel, kind: str, arguments: Any, named: Any) -> None:
         self._channel = channel
-        self._method_of = lambda newest: getattr(newest, kind)(*arguments, **named)
+        self._method_of: Callable[[grpc.Channel], Any] = lambda newest: getattr(newest, kind)(
+            *arguments, **named
+        )
         #: A stream of messages is not there a second time.
         self._is_repeated = kind == "unary_unary"
         #: The channel that was used last, and the method there.

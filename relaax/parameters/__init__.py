@@ -18,6 +18,7 @@ The values:
 ``parameter_server``   serves a store to workers, and keeps it in checkpoints
 ``parameter_store``    a policy that gradients move; shared by threads
 ``published``          policies that learners replace, by name
+``driver``             takes the updates of a learner to the parameters
 ``averaging``          one update of the mean of several learners' gradients
 ``optimizers``         updates of a flat vector, in place
 ``schedule``           numbers that change with the global step, and their values in checkpoints

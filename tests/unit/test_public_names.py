@@ -8,7 +8,7 @@ PUBLIC = {
     "relaax.algorithm_base": """
         AgentBase BatchAgentBase BridgeBase BridgeControlBase Builder Checkpoint CheckpointMismatch
         ConfigBase DEFAULT EnvironmentInfo EvaluatedPolicy Evaluation Evaluations EvaluatorBase
-        ExperienceSink FloatVector Gradient Input InvalidState Learner LearnerBase Lineage Metrics
+        ExperienceSink FloatVector Gradient Input InvalidState Learner Lineage Metrics
         MetricsSink NewValues NullExperience NullMetrics NullSaver ParameterLink ParameterServerBase
         Parameters Phase PublishedInfo RefusesCalls RunningParameterServer Saver Section Shard
         Slice Statistics Step StepCounter Transitions Update ValueFeed ValueSink ValueSource Values
@@ -44,7 +44,8 @@ PUBLIC = {
         ReplayMemoryClient ReplayMemoryServer
     """,
     "relaax.learning.steps": """
-        ACTION StepRecorder extras_in observations_in rollouts_in schema_of side_by_side
+        ACTION LIKELIHOOD StepRecorder extras_in observations_in rollouts_in rollouts_of schema_of
+        side_by_side weighed_rollouts_of
     """,
     "relaax.compat.surreal": """
         ACTOR_MODES Acted Actor ActorMode ActorSession Buffer Config EVAL_DETERMINISTIC

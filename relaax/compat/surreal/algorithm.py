@@ -1,7 +1,7 @@
 """Makes an algorithm's package of Surreal's three classes."""
 
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any, Protocol, TypeAlias, runtime_checkable
 
@@ -9,14 +9,15 @@ import numpy as np
 import numpy.typing as npt
 
 from relaax.algorithm_base import (
+    DEFAULT,
     FloatVector,
     Input,
-    LearnerBase,
     Metrics,
     ParameterServerBase,
     Saver,
     Step,
 )
+from relaax.algorithm_base import Learner as AnyLearner
 from relaax.compat.surreal.actor import Actor
 from relaax.compat.surreal.buffers import Buffer
 from relaax.compat.surreal.config import Config
@@ -46,7 +47,7 @@ _LEAST_PRIORITY = 1e-6
 _MODULE, _ATTRIBUTE = "module/", "attribute/"
 
 
-class Learner(LearnerBase):
+class Learner(AnyLearner):
     """Learns from batches of a buffer; ``relaax-learner`` publishes and saves what it has learnt.
 
     Derive from it, with ``learn`` and ``module_dict``. ``random`` draws what the learner draws.
@@ -97,21 +98,22 @@ class Learner(LearnerBase):
             self.prefetch_preprocess({**sample.columns, "weight": weights})
         )
 
-    def step(self, batches: Mapping[str, Any]) -> Step:
-        """See LearnerBase."""
+    def steps(self, batches: Mapping[str, Any]) -> Iterator[Step]:
+        """See ``relaax.algorithm_base.Learner``."""
         learnt = self.learn(batches[TABLE])
         if isinstance(learnt, Step):
-            return learnt
-        if learnt is None:
-            return Step()
-        if isinstance(learnt, Mapping):
-            return Step(terms=learnt)
-        priorities = np.abs(np.asarray(learnt, np.float64)) + _LEAST_PRIORITY
-        return Step(priorities={TABLE: priorities})
+            yield learnt
+        elif learnt is None:
+            yield Step()
+        elif isinstance(learnt, Mapping):
+            yield Step(terms=learnt)
+        else:
+            priorities = np.abs(np.asarray(learnt, np.float64)) + _LEAST_PRIORITY
+            yield Step(priorities={TABLE: priorities})
 
-    def parameters(self) -> FloatVector:
-        """See LearnerBase."""
-        return self._modules.vector()
+    def values(self) -> Mapping[str, FloatVector]:
+        """See ``relaax.algorithm_base.Learner``."""
+        return {DEFAULT: self._modules.vector()}
 
     def state(self) -> Mapping[str, Array]:
         """Return modules and attributes, by name."""
@@ -194,7 +196,7 @@ class SurrealAlgorithm:
         service = ParameterService(store, metrics)
         return ParameterServer(store, service, saver, fingerprint, last_step)
 
-    def learner(self, config: Config, seed: int | None) -> LearnerBase:
+    def learner(self, config: Config, seed: int | None) -> Learner:
         """Return the learner."""
         return self._learner(config, seed)
 

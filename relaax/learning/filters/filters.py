@@ -48,55 +48,45 @@ def widths_of(shapes: Shapes) -> dict[str, int]:
 class FilteredSource:
     """A ``ValueSource`` for the network's own part of a longer vector.
 
-    The tail of each vector is the statistics of ``filters``, in their order, which are put to use
-    if it ``uses`` them.
+    The tail of each vector is the statistics of ``filters``, which are put to use if it ``uses``
+    them.
     """
 
-    def __init__(self, source: ValueSource, filters: Sequence[ZFilter], uses: bool = True) -> None:
+    def __init__(self, source: ValueSource, filters: "Filters", uses: bool = True) -> None:
         self._source = source
         self._filters = filters
         self._uses = uses
-        self._tail = sum(each.length for each in filters)
 
     def pull(self, known: Version | None = None, policy: str = DEFAULT) -> Values:
         """Return the newest values of the network."""
-        return self.split(self._source.pull(known, policy))
-
-    def split(self, values: Values) -> Values:
-        """Put the statistics to use, and return the values without them."""
-        vector = values.vector
-        if vector is None or not self._tail:
-            return values
-        begin = len(vector) - self._tail
-        own = vector[:begin]
-        for each in self._filters if self._uses else ():
-            each.use(vector[begin : begin + each.length])
-            begin += each.length
-        return replace(values, vector=own)
+        values = self._source.pull(known, policy)
+        if self._uses or values.vector is None:
+            return self._filters.split(values)
+        return replace(values, vector=self._filters.separated(values.vector)[0])
 
 
 class FilteredFeed(FilteredSource):
     """A ``FilteredSource`` of a source that is a ``ValueFeed``, and so is it."""
 
-    def __init__(self, feed: ValueFeed, source: ValueSource, filters: Sequence[ZFilter]) -> None:
+    def __init__(self, feed: ValueFeed, source: ValueSource, filters: "Filters") -> None:
         super().__init__(source, filters)
         self._feed = feed
 
     def subscribe(self, sink: ValueSink) -> None:
         """Publish new values of the network to ``sink`` from now on."""
-        self._feed.subscribe(_SplittingSink(self, sink))
+        self._feed.subscribe(_SplittingSink(self._filters, sink))
 
 
 class _SplittingSink:
     """A ``ValueSink`` that hands on the network's own part."""
 
-    def __init__(self, source: FilteredSource, sink: ValueSink) -> None:
-        self._source = source
+    def __init__(self, filters: "Filters", sink: ValueSink) -> None:
+        self._filters = filters
         self._sink = sink
 
     def publish(self, values: Values) -> None:
         """Put the statistics to use, and hand on the values without them."""
-        self._sink.publish(self._source.split(values))
+        self._sink.publish(self._filters.split(values))
 
 
 class FilteredParameters(FilteredSource):
@@ -105,7 +95,7 @@ class FilteredParameters(FilteredSource):
     What the filters have gathered is sent with a gradient, and is lost with it.
     """
 
-    def __init__(self, parameters: Parameters, filters: Sequence[ZFilter]) -> None:
+    def __init__(self, parameters: Parameters, filters: "Filters") -> None:
         super().__init__(parameters, filters)
         self._parameters = parameters
 
@@ -113,8 +103,9 @@ class FilteredParameters(FilteredSource):
         """Apply a gradient of the network, and send what the filters have gathered with it."""
         if not isinstance(update, Gradient):
             raise ValueError("values are published as a whole, with the statistics of filters")
-        gathered = Statistics(np.concatenate([each.take() for each in self._filters]))
-        return self.split(self._parameters.push(replace(update, statistics=[gathered]), policy))
+        filters = self._filters
+        values = self._parameters.push(replace(update, statistics=filters.taken()), policy)
+        return filters.split(values)
 
 
 class Filters:
@@ -154,6 +145,18 @@ class Filters:
             begin += each.length
         return own, scales
 
+    def split(self, values: Values) -> Values:
+        """Put the statistics behind values to use, and return the values without them."""
+        if values.vector is None or not self._all:
+            return values
+        own, scales = self.separated(values.vector)
+        self.use(scales)
+        return replace(values, vector=own)
+
+    def taken(self) -> list[Statistics]:
+        """Return what was gathered since the last time, to be sent with a gradient."""
+        return [Statistics(np.concatenate([e.take() for e in self._all]))] if self._all else []
+
     def gather(self, observations: Observations) -> None:
         """Take note of observations [B, ...]; of stacked states the newest count."""
         for name, each in self.states.items():
@@ -192,22 +195,22 @@ class Filters:
 
     def bridged(self, parameters: Parameters) -> Parameters:
         """Return ``parameters`` as the network sees them, without the statistics behind them."""
-        return FilteredParameters(parameters, self._all) if self._all else parameters
+        return FilteredParameters(parameters, self) if self._all else parameters
 
     def sourced(self, source: ValueSource) -> ValueSource:
         """Return ``source`` as the network sees it, where no gradients are sent."""
         if not self._all:
             return source
         if isinstance(source, ValueFeed):
-            return FilteredFeed(source, source, self._all)
-        return FilteredSource(source, self._all)
+            return FilteredFeed(source, source, self)
+        return FilteredSource(source, self)
 
     def beside(self, source: ValueSource) -> ValueSource:
         """Return a ``source`` of another policy as the network sees it: its statistics stay unused.
 
         All policies of a worker are filtered by the statistics of the default one.
         """
-        return FilteredSource(source, self._all, uses=False)
+        return FilteredSource(source, self, uses=False)
 
     def initial(self) -> list[FloatVector]:
         """Return the statistics that a training begins with."""

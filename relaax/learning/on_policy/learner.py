@@ -13,9 +13,8 @@ from relaax.learning.model import BatchGradient, GradientModel
 from relaax.learning.networks.manifest import NetworkParameters
 from relaax.learning.policy import CurrentPolicy
 from relaax.learning.rollouts import ROLLOUTS, RolloutBatch
-from relaax.learning.steps import rollouts_in
+from relaax.learning.steps import rollouts_of
 from relaax.parameters.optimizers.optimizer import clip_by_global_norm
-from relaax.replay.table import Sample
 
 _log = logging.getLogger(__name__)
 
@@ -120,7 +119,7 @@ class OnPolicyLearner(Learner, Generic[BatchT]):
         random: np.random.Generator | None = None,
         batch_size: int = 1,
     ) -> None:
-        self.inputs = {ROLLOUTS: Input(batch_size, _rollouts_of, is_on_policy=True)}
+        self.inputs = {ROLLOUTS: Input(batch_size, rollouts_of, is_on_policy=True)}
         self.method = method
         self.policy = policy
         self._gradient_norm_clipping = gradient_norm_clipping
@@ -189,7 +188,3 @@ class OnPolicyLearner(Learner, Generic[BatchT]):
             "between %g and %g. If these are as they should be, try a smaller learning rate",
             rollouts.count, rollouts.rewards.min(), rollouts.rewards.max(),
         )  # fmt: skip
-
-
-def _rollouts_of(sample: Sample) -> RolloutBatch:
-    return rollouts_in(sample.columns)

@@ -1,7 +1,33 @@
-"""What stands before a learner in a worker, or in its place."""
+"""Learning in a worker before the next action, with rollouts gathered before it, or not at all."""
 
 from relaax.algorithm_base import ExperienceSink
-from relaax.learning.rollouts import RolloutBatch
+from relaax.learning.rollouts import ROLLOUTS, RolloutBatch
+from relaax.parameters.driver import Driver
+
+
+class InWorker:
+    """An ``ExperienceSink`` that learns before ``put`` returns.
+
+    ``warm_up`` compiles the updates of up to ``expected`` rollouts; by default it does nothing,
+    since it would hold up a worker whose rollouts may never need that.
+    """
+
+    def __init__(self, driver: Driver, expected: int = 0) -> None:
+        self._driver = driver
+        self._expected = expected
+
+    def warm_up(self) -> None:
+        """Compile the updates that are expected: when they come, clients wait for them."""
+        if self._expected:
+            self._driver.learner.prepare_updates(self._expected)
+
+    def put(self, rollouts: RolloutBatch) -> None:
+        """Learn from ``rollouts``."""
+        self._driver.learn({ROLLOUTS: rollouts}, rollouts.steps, rollouts.versions)
+
+    def close(self) -> None:
+        """Store the metrics that are left."""
+        self._driver.close()
 
 
 class Gathering:

@@ -1,24 +1,18 @@
-"""Learning from rollouts in a process of its own, alone or with others."""
+"""Learning in a process of its own, alone or with others."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from relaax.algorithm_base import (
-    FloatVector,
-    Learner,
-    LearnerBase,
-    NullMetrics,
-    ParameterLink,
-    Step,
-)
+from relaax.algorithm_base import DEFAULT, FloatVector, Learner, NullMetrics, Step, Values, Version
 from relaax.learning.filters import Filters, scaled_states
-from relaax.learning.placements.driver import Driver
-from relaax.learning.policy import CurrentPolicy
-from relaax.learning.rollouts import ROLLOUTS, RolloutBatch
+from relaax.learning.off_policy.learner import TransitionBatch
+from relaax.learning.rollouts import RolloutBatch
+from relaax.observations import mapped
+from relaax.parameters.driver import Driver
 from relaax.parameters.parameter_server import ParameterService
 from relaax.parameters.parameter_store import ParameterStore, Snapshot
 
@@ -26,8 +20,8 @@ Array = npt.NDArray[Any]
 BoolArray = npt.NDArray[np.bool_]
 FloatArray = npt.NDArray[np.float32]
 
-#: Names within a checkpoint, beside the optimiser's slots and the method's own.
-PARAMETERS, COUNTS = "parameters", "counts"
+#: Names within a checkpoint, beside the optimiser's slots and the learner's own.
+PARAMETERS, COUNTS, STATISTICS = "parameters", "counts", "statistics"
 
 
 @dataclass(frozen=True)
@@ -38,111 +32,164 @@ class Rewards:
     clips: bool = False
 
 
-class OwnParameters:
-    """Parameters of this process: the network's, and the statistics of filters behind them."""
+class InProcess(Learner):
+    """Gives ``learner`` the batches that are drawn, with states and rewards as they are learnt of.
 
-    def __init__(self, store: ParameterStore) -> None:
-        self.store = store
-        self.service = ParameterService(store, NullMetrics())
-
-
-class InProcess(LearnerBase):
-    """Gives ``learner`` the rollouts that are drawn, and takes its updates of ``policy`` further.
-
-    These are its ``own``, which are published, or those of the parameter server, which several
-    learners share. States and rewards are stored as they came: ``filters`` are applied here.
+    Gradients move the parameters in ``store``, which are published; without it they go on to the
+    parameter server, with the statistics that ``filters`` have gathered. Where the learner sets its
+    values, the statistics are published behind those of the default policy.
     """
 
     def __init__(
         self,
         learner: Learner,
-        policy: CurrentPolicy,
         filters: Filters,
-        rewards: Rewards,
-        own: OwnParameters | None,
+        rewards: Rewards | None = None,
+        store: ParameterStore | None = None,
     ) -> None:
         self.inputs = learner.inputs
-        self.publishes = own is not None
         self.learner = learner
-        self._policy, self._filters, self._rewards, self._own = policy, filters, rewards, own
-        #: Steps that have learnt.
-        self._steps = 0
-        if own is not None:
-            self._drive(own.service)
+        self._filters, self._rewards = filters, rewards or Rewards()
+        self._sets_values = bool(learner.values())
+        self._statistics = np.concatenate([np.zeros(0, np.float32), *filters.initial()])
+        self._store = store
+        #: Steps that have learnt of the newest rollouts, and the version that gradients are of.
+        self._steps = self._version = 0
+        if store is not None:
+            self._drive(store)
 
-    def connected(self, parameter_server: ParameterLink) -> None:
-        """See LearnerBase: where parameters are shared, these are taken."""
-        if self._own is None:
-            self._drive(parameter_server, loses=True)
+    def steps(self, batches: Mapping[str, Any]) -> Iterator[Step]:
+        """Yield the steps of batches, however old the parameters are that have acted.
 
-    def step(self, batches: Mapping[str, RolloutBatch]) -> Step:
-        """Learn from a batch, however old the parameters are that have acted."""
-        (batch,) = batches.values()
-        rollouts = batch.chosen(np.flatnonzero(batch.valid.any(axis=0)))
-        if rollouts.steps == 0:
-            return Step(updates=0)
-        lags = np.maximum(self._version - rollouts.versions, 0)
-        steps = 0 if self._own is None else rollouts.steps  # the replay counts others
-        made = self._driver.learn({ROLLOUTS: self._filtered(rollouts)}, steps)
+        Those of gradients that are applied here are one step. Rollouts without a step are left out
+        of batches that should be of the newest parameters.
+        """
+        fresh = {
+            table: batch.chosen(np.flatnonzero(batch.valid.any(axis=0)))
+            for table, batch in batches.items()
+            if self.inputs[table].is_on_policy and isinstance(batch, RolloutBatch)
+        }
+        if not all(batch.steps for batch in fresh.values()):
+            return
+        terms = self._lags([*fresh.values()])
+        learnt = self._filtered({**batches, **fresh})
+        if self._store is None:
+            self._steps += 1
+            for step in self.learner.steps(learnt):
+                update = step.update and replace(step.update, statistics=self._filters.taken())
+                yield replace(step, update=update, terms={**step.terms, **terms})
+            return
+        made = self._driver.learn(learnt, sum(batch.steps for batch in fresh.values()))
         self._steps += made.updates > 0
-        return replace(made, terms={**made.terms, "policy lag": float(lags.mean())})
+        yield replace(made, terms={**made.terms, **terms})
 
-    def parameters(self) -> FloatVector:
-        """Return the network's parameters; with those of its own, the filters' statistics, too."""
-        own = self._own
-        vector = self._policy.current.vector if own is None else own.store.pull().vector
-        return np.zeros(0, np.float32) if vector is None else vector
+    def take(self, values: Values) -> None:
+        """See Learner."""
+        self._version = values.version.number
+        self.learner.take(self._filters.split(values))
+
+    def values(self) -> Mapping[str, FloatVector]:
+        """Return values with the filters' statistics behind them; none where others have them."""
+        if self._store is not None:
+            own = self._store.pull().vector
+            return {} if own is None else {DEFAULT: own}
+        values = dict(self.learner.values())
+        if DEFAULT in values and self._filters.length:
+            values[DEFAULT] = np.concatenate([values[DEFAULT], self._statistics])
+        return values
+
+    def published(self, policy: str, version: Version) -> None:
+        """See Learner."""
+        self.learner.published(policy, version)
 
     def state(self) -> Mapping[str, Array]:
-        """Return counts and what the method has adapted; parameters of its own with their slots."""
-        others = self.learner.state()
-        if self._own is None:
-            return {COUNTS: np.array([self._steps]), **others}
-        snapshot = self._own.store.snapshot()
+        """Return the learner's state; parameters of its own with their slots, or statistics."""
+        others = dict(self.learner.state())
+        if self._sets_values and self._filters.length:
+            others[STATISTICS] = self._statistics.copy()
+        if self._sets_values:
+            return others
+        if self._store is None:
+            return {COUNTS: np.array([self._steps]), **others} if self.is_on_policy else others
+        snapshot = self._store.snapshot()
         counts = np.array([snapshot.global_t, snapshot.version, self._steps])
         return {PARAMETERS: snapshot.parameters, COUNTS: counts, **others, **snapshot.slots}
 
     def converted(self, state: Mapping[str, Array]) -> Mapping[str, Array]:
-        """Return a state without the count of rollouts that were dropped, which there was once."""
-        return {**state, COUNTS: state[COUNTS][:3]} if COUNTS in state else state
+        """Return a state without numbers of earlier versions.
+
+        They are the count of rollouts that were dropped, and statistics that are elsewhere.
+        """
+        elsewhere = STATISTICS if not self._sets_values else None
+        counts = {COUNTS: state[COUNTS][:3]} if COUNTS in state else {}
+        return {**{name: part for name, part in state.items() if name != elsewhere}, **counts}
 
     def restore(self, state: Mapping[str, Array]) -> None:
         """Go on from ``state``."""
         self.learner.restore(state)
-        *counts, self._steps = state[COUNTS].tolist()
-        if self._own is not None:
+        if self._sets_values and self._filters.length:
+            self._statistics[:] = state[STATISTICS]
+            self._filters.settle(self._statistics)
+        if COUNTS in state:
+            *counts, self._steps = state[COUNTS].tolist()
+        if self._store is not None:
             others = {PARAMETERS, COUNTS, *self.learner.state()}
             slots = {name: slot for name, slot in state.items() if name not in others}
-            self._own.store.restore(Snapshot(state[PARAMETERS], slots, *counts))
-            self._drive(self._own.service)
+            self._store.restore(Snapshot(state[PARAMETERS], slots, *counts))
+            self._drive(self._store)
 
-    @property
-    def _version(self) -> int:
-        """The version of the newest parameters, as actors know it."""
-        return self._policy.current.version.number if self._own is None else self._steps
+    def close(self) -> None:
+        """Close the learner."""
+        self.learner.close()
 
-    def _drive(self, parameter_server: ParameterLink, loses: bool = False) -> None:
-        """Take the values of ``parameter_server``, and take updates there from now on."""
-        source = self._filters.bridged(parameter_server)
+    def _drive(self, store: ParameterStore) -> None:
+        """Take the values in ``store``, and take updates there from now on."""
+        service = ParameterService(store, NullMetrics())
+        source = self._filters.bridged(service)
         self.learner.take(source.pull())
-        self._driver = Driver(self.learner, source, parameter_server, loses=loses)
+        self._driver = Driver(self.learner, source, service)
 
-    def _filtered(self, rollouts: RolloutBatch) -> RolloutBatch:
-        """Return rollouts with states and rewards as they are learnt from.
+    def _lags(self, fresh: Sequence[RolloutBatch]) -> dict[str, float]:
+        """Return how much older the parameters were that have acted, where that is known."""
+        if self._sets_values or not fresh:
+            return {}
+        version = self._version if self._store is None else self._steps  # as actors know it
+        versions = np.concatenate([batch.versions for batch in fresh])
+        return {"policy lag": float(np.maximum(version - versions, 0).mean())}
 
-        They are gathered, and filtered by the statistics before them, those that actions were
-        chosen with.
+    def _filtered(self, batches: Mapping[str, Any]) -> dict[str, Any]:
+        """Return batches with states and rewards as they are learnt from.
+
+        Gradients are of states that are filtered by the statistics before them, those that actions
+        were chosen with; a learner that sets its values learns of those after them.
         """
-        steps = rollouts.valid > 0
-        observations = rollouts.observations
-        for name, each in self._filters.states.items():
-            part = observations[name] if isinstance(observations, dict) else observations
-            each.gather(part[:-1][steps][:, -each.width :])
-        return replace(
-            rollouts,
-            observations=scaled_states(self._filters.states, observations),
-            rewards=self._learnt(rollouts.rewards, steps),
-        )
+        if not self._filters.length and self._rewards == Rewards():
+            return dict(batches)
+        for batch in batches.values():
+            self._gather(batch)
+        if self._sets_values and self._filters.length:
+            self._filters.settle(self._statistics)
+        return {table: self._scaled(batch) for table, batch in batches.items()}
+
+    def _gather(self, batch: Any) -> None:
+        if isinstance(batch, RolloutBatch):
+            steps = batch.valid > 0
+            self._filters.gather(mapped(lambda part: part[:-1][steps], batch.observations))
+        elif isinstance(batch, TransitionBatch) and self._rewards == Rewards():
+            self._filters.gather(batch.observations)
+        else:
+            raise TypeError(
+                f"{type(batch).__name__}: the learner's process filters states of rollouts and of "
+                "transitions, and rewards of rollouts"
+            )
+
+    def _scaled(self, batch: Any) -> Any:
+        observations = scaled_states(self._filters.states, batch.observations)
+        if isinstance(batch, TransitionBatch):
+            following = scaled_states(self._filters.states, batch.next_observations)
+            return replace(batch, observations=observations, next_observations=following)
+        rewards = self._learnt(batch.rewards, batch.valid > 0)
+        return replace(batch, observations=observations, rewards=rewards)
 
     def _learnt(self, rewards: FloatArray, steps: BoolArray) -> FloatArray:
         learnt = np.zeros_like(rewards)

@@ -6,8 +6,8 @@ from collections import deque
 from time import monotonic
 
 from relaax.algorithm_base import MetricsSink
-from relaax.learning.placements.driver import Driver
-from relaax.learning.rollouts import RolloutBatch
+from relaax.learning.rollouts import ROLLOUTS, RolloutBatch
+from relaax.parameters.driver import Driver
 
 _log = logging.getLogger(__name__)
 
@@ -108,7 +108,8 @@ class OnThread:
             while (work := self._next()) is not None:
                 rollouts, steps_dropped = work
                 restarts = self._driver.restarts
-                self._driver.learn_from(rollouts, steps_dropped)
+                steps = rollouts.steps + steps_dropped
+                self._driver.learn({ROLLOUTS: rollouts}, steps, rollouts.versions)
                 if self._driver.restarts != restarts:
                     self._forget_dropped_steps()
         except Exception as error:  # raised where it can be acted on: by the next put

@@ -5,15 +5,18 @@
 
 from relaax.learning.steps.recorder import (
     ACTION,
+    LIKELIHOOD,
     StepRecorder,
     extras_in,
     observations_in,
     rollouts_in,
+    rollouts_of,
     schema_of,
     side_by_side,
+    weighed_rollouts_of,
 )
 
 __all__ = [
-    "ACTION", "StepRecorder", "extras_in", "observations_in", "rollouts_in", "schema_of",
-    "side_by_side"
+    "ACTION", "LIKELIHOOD", "StepRecorder", "extras_in", "observations_in", "rollouts_in",
+    "rollouts_of", "schema_of", "side_by_side", "weighed_rollouts_of"
 ]  # fmt: skip

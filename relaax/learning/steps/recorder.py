@@ -4,6 +4,7 @@ It takes the same calls as ``RolloutStore``, so that an ``Actor`` has one or the
 """
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, Protocol, cast, runtime_checkable
 
 import numpy as np
@@ -17,6 +18,7 @@ from relaax.observations import SEPARATOR, UNNAMED, Observations, mapped
 from relaax.replay.schema import Column, Schema
 from relaax.replay.step_batch import StepBatch
 from relaax.replay.storage import FINAL, START, TERMINATED, Flags
+from relaax.replay.table import Sample
 
 Array = npt.NDArray[Any]
 
@@ -24,6 +26,9 @@ RECURRENT_STATE = "recurrent_state"
 
 OBSERVATION, ACTION, REWARD = "observation", "action", "reward"
 VERSION, ON_POLICY = "version", "on_policy"
+
+#: The extra that ``weighed_rollouts_of`` adds.
+LIKELIHOOD = "likelihood"
 
 
 #: The columns of every algorithm, and those that views add to them.
@@ -64,6 +69,23 @@ def rollouts_in(columns: Mapping[str, Array]) -> RolloutBatch:
         recurrent_state=_first_state(columns),
         versions=versions.min(axis=0),
     )
+
+
+def rollouts_of(sample: Sample) -> RolloutBatch:
+    """Return the rollouts of a sample: ``Input.prepare`` of a table with a view ``Rollouts``."""
+    return rollouts_in(sample.columns)
+
+
+def weighed_rollouts_of(sample: Sample) -> RolloutBatch:
+    """Return the same with one more of the ``extras``, ``LIKELIHOOD`` float32 [T, K].
+
+    It says how likely each rollout was drawn, compared to the least likely item of its table. To
+    the power -beta it is the weight of Schaul et al. 2016, section 3.4.
+    """
+    rollouts = rollouts_of(sample)
+    likelihoods = (sample.probabilities / sample.least_probability).astype(np.float32)
+    rows = np.broadcast_to(likelihoods, rollouts.valid.shape)
+    return replace(rollouts, extras={**rollouts.extras, LIKELIHOOD: rows})
 
 
 def _first_state(columns: Mapping[str, Array]) -> npt.NDArray[np.float32]:

@@ -7,14 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from relaax.algorithm_base import (
-    Checkpoint,
-    ConfigBase,
-    LearnerBase,
-    NullSaver,
-    ParameterLink,
-    Saver,
-)
+from relaax.algorithm_base import Checkpoint, ConfigBase, Learner, NullSaver, ParameterLink, Saver
 from relaax.algorithm_base.checkpoint import (
     Fingerprint,
     completed,
@@ -34,18 +27,18 @@ from relaax.telemetry.interval_metrics import IntervalMetrics
 from relaax.telemetry.metrics import LEARNER, WaitReport
 
 
-def checkpoint_of(learner: LearnerBase, step: int, fingerprint: Fingerprint) -> Checkpoint:
+def checkpoint_of(learner: Learner, step: int, fingerprint: Fingerprint) -> Checkpoint:
     """Return what a learner has reached.
 
     LearningDiverged where its parameters are not finite, or there is NaN in its state.
     """
-    require_finite(learner.parameters(), step)
+    require_finite(learner.values(), step)
     state = learner.state()
     require_no_nan(state, step)
     return Checkpoint(state, step, step, fingerprint)
 
 
-def restore_latest(learner: LearnerBase, saver: Saver, fingerprint: Fingerprint) -> int:
+def restore_latest(learner: Learner, saver: Saver, fingerprint: Fingerprint) -> int:
     """Restore the latest checkpoint, if any; return its count of steps.
 
     CheckpointMismatch where it is of another algorithm, or its arrays have other shapes.
@@ -67,7 +60,7 @@ def restore_latest(learner: LearnerBase, saver: Saver, fingerprint: Fingerprint)
 class RestoredLearner:
     """A learner that goes on from its latest checkpoint, and what saves the next ones."""
 
-    learner: LearnerBase
+    learner: Learner
     #: How many steps it has taken.
     iteration: int
     saver: CheckpointSaver | NullSaver
@@ -84,7 +77,7 @@ class RestoredLearner:
 
 def make_learner(
     algorithm: Algorithm, config: ConfigBase, section: AlgorithmSection, resources: ExitStack
-) -> LearnerBase:
+) -> Learner:
     """Return a new learner, which ``resources`` will close."""
     learner = algorithm.make_learner(config, section.parameters.get("seed"))
     resources.callback(learner.close)
@@ -92,10 +85,7 @@ def make_learner(
 
 
 def restore_learner(
-    learner: LearnerBase,
-    config: ConfigBase,
-    configuration: LearnerConfiguration,
-    resources: ExitStack,
+    learner: Learner, config: ConfigBase, configuration: LearnerConfiguration, resources: ExitStack
 ) -> RestoredLearner:
     """Restore the latest checkpoint, if any; ``resources`` hold the directory and the saver."""
     options = configuration.options

@@ -7,7 +7,7 @@ import secrets
 from dataclasses import dataclass
 from typing import Any
 
-from relaax.algorithm_base import LearnerBase, Lineage, ParameterLink
+from relaax.algorithm_base import Learner, Lineage, ParameterLink
 from relaax.checkpoints import BlobStore
 from relaax.checkpoints.manifest import steps_of_manifests
 from relaax.errors import ConfigurationError, DamagedCheckpoint
@@ -68,16 +68,17 @@ def lineage_in(store: BlobStore | None, restored: int, is_afresh: bool) -> Learn
 
 
 def connect_restored(
-    learner: LearnerBase, bridge: ParameterLink, iteration: int, is_afresh: bool
+    learner: Learner, bridge: ParameterLink, iteration: int, is_afresh: bool
 ) -> None:
     """Connect a learner that has taken so many steps; ConfigurationError where they are not known.
 
     One that publishes shows what it continues. One that shares gradients takes the values of the
     parameter server: its own would be lost where that has lost its checkpoints.
     """
-    if not learner.publishes:
-        _require_trained(bridge.pull().version.number, iteration, is_afresh)
-    learner.connected(bridge)
+    if not learner.values():
+        values = bridge.pull()
+        _require_trained(values.version.number, iteration, is_afresh)
+        learner.take(values)
 
 
 def _require_trained(version: int, iteration: int, is_afresh: bool) -> None:

@@ -12,8 +12,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from relaax.algorithm_base import LearnerBase, NewValues, Parameters
+from relaax.algorithm_base import Learner, NewValues, ParameterLink
 from relaax.errors import LearningDiverged, ParameterServerAway, TokenRefused
+from relaax.parameters.driver import Driver
 from relaax.processes.stop_signal import Stop
 from relaax.replay.mixed import Source
 from relaax.replay.replay import NotReady
@@ -99,7 +100,7 @@ class _Batch:
 
 
 class LearnerLoop:
-    """Drives a learner; see ``LearnerBase``.
+    """Drives a learner; see ``Learner``.
 
     ``save`` is called with the learner's count of steps every ``checkpoint_interval_s``, and at the
     end, if steps have been taken since the last checkpoint; ``tend`` once a second. ``depth``
@@ -110,9 +111,9 @@ class LearnerLoop:
 
     def __init__(
         self,
-        learner: LearnerBase,
+        learner: Learner,
         source: Source,
-        publisher: Parameters,
+        parameter_server: ParameterLink,
         publish_clock: PublishClock,
         metrics: IntervalMetrics,
         save: Callable[[int], None],
@@ -125,7 +126,8 @@ class LearnerLoop:
     ) -> None:
         self._learner = learner
         self._source = source
-        self._publisher = publisher
+        self._parameter_server = parameter_server
+        self._driver = Driver(learner, parameter_server, parameter_server, loses=True)
         self._publish_clock = publish_clock
         #: Why nothing is published.
         self._complaint = RepeatedWarning(_log)
@@ -266,7 +268,7 @@ class LearnerLoop:
 
     def _step(self, batches: Mapping[str, _Batch]) -> None:
         with self.measured.phase("learn"):
-            result = self._learner.step({table: each.prepared for table, each in batches.items()})
+            result = self._driver.learn({table: each.prepared for table, each in batches.items()})
         has_learnt = result.updates > 0
         self.iteration += has_learnt
         self._report_wait("" if has_learnt else "the batches that come teach nothing")
@@ -282,12 +284,12 @@ class LearnerLoop:
         self.measured.updated(sum(len(each.keys) for each in batches.values()))
 
     def _publish(self) -> None:
-        if not self._learner.publishes:
-            return
-        vector = self._learner.parameters()
-        require_finite(vector, self.iteration)
+        values = self._learner.values()
+        require_finite(values, self.iteration)
         try:
-            self._publisher.push(NewValues(vector, self.iteration))
+            for policy, vector in values.items():
+                update = NewValues(vector, self.iteration)
+                self._learner.published(policy, self._parameter_server.push(update, policy).version)
             self._complaint.forget()
         except (ParameterServerAway, TokenRefused) as error:  # what is published next is newer
             self._complaint.say(str(error))

@@ -11,7 +11,7 @@ from typing import NoReturn
 
 import numpy as np
 
-from relaax.algorithm_base import LearnerBase, ParameterLink
+from relaax.algorithm_base import Learner, ParameterLink
 from relaax.checkpoints import CheckpointSaver
 from relaax.checkpoints.checkpoint_list import print_checkpoints
 from relaax.checkpoints.checkpoint_place import wait_for_store
@@ -201,7 +201,7 @@ def _loop(
     return loop, watch, experience
 
 
-def _require_effect(options: LearnerOptions, learner: LearnerBase) -> None:
+def _require_effect(options: LearnerOptions, learner: Learner) -> None:
     """Raise ConfigurationError for options that mean nothing to this learner."""
     if not learner.is_replaying:
         options.require_none_of(
@@ -215,7 +215,7 @@ def _require_effect(options: LearnerOptions, learner: LearnerBase) -> None:
             "this algorithm learns from what its newest parameters do: the result of each step is "
             "published at once",
         )
-    if not learner.publishes:
+    if not learner.values():
         options.require_none_of(
             ("publish_interval", "publish_every"),
             "this learner shares gradients: the parameter server applies them, and nothing is "
@@ -224,7 +224,7 @@ def _require_effect(options: LearnerOptions, learner: LearnerBase) -> None:
 
 
 def _connect(
-    learner: LearnerBase,
+    learner: Learner,
     bridge: ParameterLink,
     connect: Callable[[], None],
     stop: Stop,
@@ -234,7 +234,7 @@ def _connect(
 
     Abandoned if it does not answer for ``give_up_s``.
     """
-    if not learner.publishes:
+    if not learner.values():
         bridge.wait_at_most(SHARING_WAIT_S)  # for its steps, between which ``stop`` is looked at
     first_answer(
         connect,
@@ -249,7 +249,7 @@ def _connect(
 def _experience(
     options: LearnerOptions,
     spec: ReplaySpec,
-    learner: LearnerBase,
+    learner: Learner,
     random: np.random.Generator,
     metrics: Metrics,
 ) -> Experience:

@@ -10,10 +10,11 @@ import numpy.typing as npt
 from relaax.errors import LearningDiverged
 
 
-def require_finite(parameters: npt.NDArray[Any], steps: int) -> None:
-    """Raise LearningDiverged where ``parameters``, which are to be published, are not finite."""
-    if not np.isfinite(parameters).all():
-        raise _diverged("its parameters are not finite", steps)
+def require_finite(values: Mapping[str, npt.NDArray[Any]], steps: int) -> None:
+    """Raise LearningDiverged where ``values``, which are to be published, are not finite."""
+    for vector in values.values():
+        if not np.isfinite(vector).all():
+            raise _diverged("its parameters are not finite", steps)
 
 
 def require_no_nan(state: Mapping[str, npt.NDArray[Any]], steps: int) -> None:

@@ -235,7 +235,7 @@ def _learner(
             "the replay: leave --replay-servers out"
         )
     learner = make_learner(algorithm, config, section, resources)
-    if not learner.publishes:
+    if not learner.values():
         raise ConfigurationError(
             "--serial: several learners share gradients here: leave 'learners' out of the "
             "algorithm section"
@@ -249,7 +249,6 @@ def _learner(
         tasks.append(Task(options.checkpoint_interval, contents.save_or_warn))
         begin_tasks(tasks)
     bridge.lineage_at = restored.lineage.at
-    learner.connected(bridge)
     loop = make_loop(restored, replay, bridge, options, restored.save, lambda: do_due(tasks))
     limiters = [getattr(spec.tables[table], "limiter", None) for table in learner.inputs]
     has_ratio = any(getattr(each, "samples_per_insert", None) is not None for each in limiters)

@@ -4,7 +4,8 @@ from dataclasses import replace
 
 from relaax.algorithm_base import Input
 from relaax.assembly import OnPolicyBuilder
-from relaax.learning.on_policy.learner import ROLLOUTS
+from relaax.learning.rollouts import ROLLOUTS
+from relaax.learning.steps import rollouts_of
 from relaax.replay.limiter import Limiter
 from relaax.replay.specs import TableSpec
 from relaax.replay.views import Rollouts
@@ -28,5 +29,8 @@ class Builder(OnPolicyBuilder):
         return ActorCriticReplay(
             self.network(), keys.rewards_gamma, keys.entropy_beta, keys.largest_weight,
             Variables({POLICY: self.parameters().initial}, {}, rates),
-            {ROLLOUTS: Input(keys.fresh, is_on_policy=True), REPLAYED: Input(keys.replayed)},
+            {
+                ROLLOUTS: Input(keys.fresh, rollouts_of, is_on_policy=True),
+                REPLAYED: Input(keys.replayed, rollouts_of),
+            },
         )  # fmt: skip

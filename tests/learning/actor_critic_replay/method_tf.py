@@ -29,7 +29,7 @@ class ActorCriticReplay(GraphLearner):
             loss = tf.add_n(losses)
         gradient = tf.clip_by_norm(tape.gradient(loss, vector), 1.0)
         self.variables.descend(POLICY, gradient)
-        return {"fresh loss": losses[0], "replayed loss": losses[1]}
+        return {"fresh loss": losses[0], "replayed loss": losses[1]}, {}
 
     def _loss(self, vector, batch):
         outputs = unrolled(self._network, vector, batch)

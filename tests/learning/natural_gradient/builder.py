@@ -2,7 +2,8 @@
 
 from relaax.algorithm_base import Input
 from relaax.assembly import OnPolicyBuilder
-from relaax.learning.on_policy.learner import ROLLOUTS
+from relaax.learning.rollouts import ROLLOUTS
+from relaax.learning.steps import rollouts_of
 
 
 class Builder(OnPolicyBuilder):
@@ -16,5 +17,5 @@ class Builder(OnPolicyBuilder):
         return NaturalGradient(
             self.network(), graph_of(self.config.actions), keys.rewards_gamma, keys.trace_decay,
             keys.largest_kl, Variables(initial, {}, {"policy": keys.initial_learning_rate}),
-            {ROLLOUTS: Input(keys.rollouts_of_batch, is_on_policy=True)},
+            {ROLLOUTS: Input(keys.rollouts_of_batch, rollouts_of, is_on_policy=True)},
         )  # fmt: skip

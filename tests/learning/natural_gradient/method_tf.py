@@ -56,7 +56,7 @@ class NaturalGradient(GraphLearner):
         self.variables[POLICY].assign(new)
         for _ in range(VALUE_STEPS):
             self.variables.descend(POLICY, slope(loss, tf.identity(self.variables[POLICY])))
-        return {"surrogate": surrogate(new) - least, "kl": divergence(new), "value loss": loss(old)}
+        return {"surrogate": surrogate(new) - least, "kl": divergence(new)}, {}
 
     def _outputs(self, vector, batch):
         """Return the policy's outputs [T, K, N], and the values [T + 1, K]."""

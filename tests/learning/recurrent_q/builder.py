@@ -6,6 +6,7 @@ from relaax.algorithm_base import Input
 from relaax.assembly import OffPolicyBuilder
 from relaax.assembly.off_policy import TABLE
 from relaax.learning.exploration.epsilon_greedy import EpsilonGreedy
+from relaax.learning.steps import rollouts_of
 from relaax.parameters.schedule import Linear
 from relaax.replay.views import Rollouts
 
@@ -31,4 +32,4 @@ class Builder(OffPolicyBuilder):
         config, keys = self.config, self.config.settings
         variables = Variables(config.initial(home.seed), {TARGET: POLICY}, config.learning_rates)
         values = config.network, keys.rewards_gamma, keys.target_rate
-        return RecurrentQLearning(*values, variables, {TABLE: Input(keys.batch_size)})
+        return RecurrentQLearning(*values, variables, {TABLE: Input(keys.batch_size, rollouts_of)})

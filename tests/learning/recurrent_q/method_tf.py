@@ -35,7 +35,7 @@ class RecurrentQLearning(GraphLearner):
             loss = tf.reduce_sum(batch.valid * tf.square(errors)) / count
         self.variables.descend(POLICY, tape.gradient(loss, vector))
         self.variables.follow(self._target_rate)
-        return {"loss": loss}
+        return {"loss": loss}, {}
 
     def _values(self, vector, batch):
         """Return the values of all actions, [T + 1, K, A]."""

@@ -5,6 +5,7 @@ from contextlib import closing
 
 import numpy as np
 import pytest
+from driven_learner import DrivenLearner
 from learning_parts import Driven, Kept
 from processes import REPOSITORY
 from transition_batches import batch_of
@@ -66,7 +67,8 @@ class Made:
         self.bridge = server.bridge()
 
     def learner(self, seed=3):
-        return self.algorithm.make_learner(self.config, seed)
+        server = self.bridge if self.config.settings.learners else None
+        return DrivenLearner(self.algorithm.make_learner(self.config, seed), server)
 
     def agent(self, kept=None):
         return self.algorithm.make_batch_agent(
@@ -82,16 +84,17 @@ def scaled(states, seen):
 @pytest.mark.parametrize("name", CASES)
 def test_updates_are_those_of_states_that_were_scaled_beforehand(name):
     made, seen = Made(name), np.zeros((0, SIZE))
-    filtering, plain = made.learner(), made.algorithm.make_learner(made.plain, 3)
+    filtering = made.learner()
+    plain = DrivenLearner(made.algorithm.make_learner(made.plain, 3))
     for seed in range(3):
         raw = batch(name, seed)
         seen = np.concatenate([seen, raw.observations])
         filtering.step({"all": raw})
         pair = [scaled(each, seen) for each in (raw.observations, raw.next_observations)]
         plain.step({"all": batch(name, seed, pair)})
-    policy = plain.parameters()
-    np.testing.assert_allclose(filtering.parameters()[: len(policy)], policy, atol=2e-5)
-    moments = unpacked(filtering.parameters()[len(policy) :])
+    policy = plain.vector()
+    np.testing.assert_allclose(filtering.vector()[: len(policy)], policy, atol=2e-5)
+    moments = unpacked(filtering.vector()[len(policy) :])
     expected = [len(seen), *seen.mean(axis=0), *seen.std(axis=0)]
     np.testing.assert_allclose(moments, expected, rtol=1e-6, atol=1e-12)
 
@@ -104,7 +107,7 @@ def test_a_learner_goes_on_with_its_statistics():
     again.restore(first.state())
     for each in (first, again):
         each.step({"all": batch(name, 7)})
-    np.testing.assert_array_equal(again.parameters(), first.parameters())
+    np.testing.assert_array_equal(again.vector(), first.vector())
 
 
 def acted(agent, states):
@@ -122,7 +125,7 @@ def test_actors_and_evaluators_filter_by_what_was_published_and_store_states_as_
     for seed in range(3):
         seen.append(batch(name, seed).observations)
         learner.step({"all": batch(name, seed)})
-    vector = learner.parameters()
+    vector = learner.vector()
     made.bridge.push(NewValues(vector, 3))
     described = made.config.describe_policy(vector)
     states = states_of(11, 16)
@@ -156,7 +159,7 @@ def test_statistics_of_an_evaluation_stay_those_of_its_policy():
     made = Made("td3")
     learner = made.learner()
     learner.step({"all": batch("td3", 0)})
-    made.bridge.push(NewValues(learner.parameters(), 1))
+    made.bridge.push(NewValues(learner.vector(), 1))
     with closing(made.agent()) as agent, closing(agent.evaluator(Evaluation.DETERMINISTIC)) as each:
         before = acted(each, states_of(1, 8))
         for seed in range(5):
@@ -168,8 +171,6 @@ def test_statistics_of_an_evaluation_stay_those_of_its_policy():
 def test_learners_that_share_gradients_merge_what_each_has_seen(name):
     made = Made(name, learners={"count": 2})
     several = [made.learner(seed) for seed in (3, 77)]
-    for learner in several:
-        learner.connected(made.bridge)
     seen = []
     for number in range(3):
         batches = [batch(name, 10 * number + part) for part in range(2)]

@@ -125,8 +125,9 @@ def test_a_batch_has_the_stacks_that_were_acted_on(name, section):
         expected = play(agent, config.settings.state_size)
     replay = stored(kept.rollouts, algorithm.replay_spec(config))
     with closing(algorithm.make_learner(config, 1)) as learner:
-        batch = learner.prepare(replay.sample(TABLE, 2000, 0.0))
-        learner.step({TABLE: learner.prepare(replay.sample(TABLE, 8, 0.0))})  # the network takes it
+        prepare = learner.inputs[TABLE].prepare
+        batch = prepare(replay.sample(TABLE, 2000, 0.0))
+        (_,) = learner.steps({TABLE: prepare(replay.sample(TABLE, 8, 0.0))})  # the network takes it
     follows = {bytes_of(before): after for before, after in expected}
     found = set()
     for row in range(2000):

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from driven_learner import DrivenLearner
 from processes import REPOSITORY
 from rollout_samples import random_rollouts
 
@@ -24,8 +25,10 @@ def test_da3cs_learner_in_a_process_goes_on_to_the_bit(da3c_algorithm):
     config = da3c_algorithm.Config(IN_A_PROCESS)
     one = random_rollouts(config.network)
     batches = [replace(one, rewards=one.rewards * scale) for scale in (1, -1, 2, 3)]
-    whole, half, restored = (da3c_algorithm.make_learner(config, 3) for _ in range(3))
-    first = whole.parameters()
+    whole, half, restored = (
+        DrivenLearner(da3c_algorithm.make_learner(config, 3)) for _ in range(3)
+    )
+    first = whole.vector()
     for batch in batches:
         assert whole.step({"rollouts": batch}).updates == 1
     for batch in batches[:2]:
@@ -33,14 +36,15 @@ def test_da3cs_learner_in_a_process_goes_on_to_the_bit(da3c_algorithm):
     restored.restore(half.state())
     for batch in batches[2:]:
         restored.step({"rollouts": batch})
-    assert not np.array_equal(whole.parameters(), first)
+    assert not np.array_equal(whole.vector(), first)
     for name, value in whole.state().items():
         np.testing.assert_array_equal(restored.state()[name], value, err_msg=name)
 
 
 def test_a_batch_without_a_step_is_no_step_of_the_learner(da3c_algorithm):
     config = da3c_algorithm.Config(IN_A_PROCESS)
-    learner, batch = da3c_algorithm.make_learner(config, 3), random_rollouts(config.network)
+    learner = DrivenLearner(da3c_algorithm.make_learner(config, 3))
+    batch = random_rollouts(config.network)
     assert learner.step({"rollouts": replace(batch, valid=np.zeros_like(batch.valid))}).updates == 0
 
 

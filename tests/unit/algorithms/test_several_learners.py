@@ -4,6 +4,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
+from driven_learner import DrivenLearner
 from processes import REPOSITORY
 from transition_batches import COUNT, batch_of
 
@@ -78,13 +79,13 @@ def learnt(learner):
 def test_synchronous_gradients_are_those_of_one_large_batch(name):
     module = load_algorithm(REPOSITORY / "algorithms" / name).module
     section = CASES[name][0]
-    alone = module.make_learner(module.Config(section), 3)
+    alone = DrivenLearner(module.make_learner(module.Config(section), 3))
     config = module.Config({**section, "learners": {"count": 2}})
     server = module.ParameterServer(config, NoSaver(), NullMetrics())
-    several = [module.make_learner(config, seed) for seed in (3, 77)]
-    for learner in several:
-        assert not learner.publishes
-        learner.connected(server.bridge())
+    several = [
+        DrivenLearner(module.make_learner(config, seed), server.bridge()) for seed in (3, 77)
+    ]
+    assert not any(learner.values() for learner in several)
     for number in range(3):
         batches = [batch(name, 10 * number + part) for part in range(2)]
         alone.step({"all": joined(*batches)})
@@ -95,7 +96,7 @@ def test_synchronous_gradients_are_those_of_one_large_batch(name):
     for learner in several:
         for part, value in learnt(learner).items():
             np.testing.assert_allclose(value, learnt(alone)[part], atol=1e-4, err_msg=part)
-    policy = alone.parameters()
+    policy = alone.vector()
     np.testing.assert_allclose(server.bridge().pull().vector[: len(policy)], policy, atol=1e-4)
 
 
@@ -103,28 +104,28 @@ def test_asynchronous_gradients_are_updates_of_their_own():
     module = load_algorithm(REPOSITORY / "algorithms" / "dqn").module
     section = {**CASES["dqn"][0], "learners": {"count": 2, "gradients": "asynchronous"}}
     server = module.ParameterServer(module.Config(section), NoSaver(), NullMetrics())
-    first, second = (module.make_learner(module.Config(section), seed) for seed in (3, 77))
-    first.connected(server.bridge())
-    second.connected(server.bridge())
+    first, second = (
+        DrivenLearner(module.make_learner(module.Config(section), seed), server.bridge())
+        for seed in (3, 77)
+    )
     first.step({"all": batch("dqn", 1)})
     second.step({"all": batch("dqn", 2)})
     assert server.bridge().pull().version.number == 2
-    assert not np.array_equal(first.parameters(), second.parameters())
-    np.testing.assert_array_equal(second.parameters(), server.bridge().pull().vector)
+    assert not np.array_equal(first.state()["policy"], second.state()["policy"])
+    np.testing.assert_array_equal(second.state()["policy"], server.bridge().pull().vector)
 
 
 def test_a_learner_that_starts_again_goes_on_with_what_is_there():
     module = load_algorithm(REPOSITORY / "algorithms" / "dqn").module
     config = module.Config({**CASES["dqn"][0], "learners": {"count": 1}})
     server = module.ParameterServer(config, NoSaver(), NullMetrics())
-    learner = module.make_learner(config, 3)
-    learner.connected(server.bridge())
+    learner = DrivenLearner(module.make_learner(config, 3), server.bridge())
     for number in range(3):
         learner.step({"all": batch("dqn", number)})
     again = module.make_learner(config, 77)
     again.restore(learner.state())
-    again.connected(server.bridge())
-    np.testing.assert_array_equal(again.parameters(), server.bridge().pull().vector)
+    again.take(server.bridge().pull())
+    np.testing.assert_array_equal(again.state()["policy"], server.bridge().pull().vector)
     np.testing.assert_array_equal(again.state()["target"], learner.state()["target"])
 
 
@@ -133,11 +134,10 @@ def test_targets_follow_after_as_many_updates_though_some_were_lost():
     config = module.Config({**CASES["dqn"][0], "learners": {"count": 1}})
     server = module.ParameterServer(config, NoSaver(), NullMetrics())
     losing = Losing(server.bridge(), lost=2)
-    learner = module.make_learner(config, 3)
-    learner.connected(losing)
+    learner = DrivenLearner(module.make_learner(config, 3), losing)
     results = [learner.step({"all": batch("dqn", number)}) for number in range(3)]
     assert [result.updates > 0 for result in results] == [True, False, True]
-    np.testing.assert_array_equal(learner.state()["target"], learner.parameters())
+    np.testing.assert_array_equal(learner.state()["target"], learner.state()["policy"])
 
 
 def test_the_policy_of_td3_cannot_wait_among_several_learners():

@@ -123,7 +123,7 @@ def test_a_stored_image_is_seen_as_it_was_when_acting(name, kind):
         stored = np.uint8 if kind == "bytes" else np.float32
         assert batch.observations.dtype == stored
         if kind == "fractions":
-            learner.step(batches)  # the network takes it
+            list(learner.steps(batches))  # the network takes it
 
 
 @pytest.mark.parametrize("name", SECTIONS)
@@ -161,7 +161,7 @@ def test_histories_and_named_images_keep_their_numbers():
         depths = {each.tobytes() for each in IMAGES["fractions"].reshape(-1, 20, 20)}
         newest = batch.observations["depth"][..., -1]
         assert {each.tobytes() for each in newest} <= depths
-        learner.step(batches)
+        list(learner.steps(batches))
 
 
 def test_bytes_that_come_after_fractions_become_what_a_network_makes_of_them():

@@ -105,11 +105,12 @@ class Played:
             replay.append("w", slot, 0, columns, stored.flags[its])
         learner = self.algorithm.make_learner(self.config, 3)
         with closing(learner):
-            learner.connected(self.bridge)
+            if not learner.values():
+                learner.take(self.bridge.pull())
             ((table, each),) = learner.inputs.items()
             sample = replay.sample(table, each.batch_size, 1.0)
             for _ in range(2):
-                learner.step({table: each.prepare(sample)})
+                list(learner.steps({table: each.prepare(sample)}))
             return list(learner.state().values())
 
 

@@ -25,7 +25,8 @@ def _learner():
         def update(self, fresh, replayed):
             steps = tf.reduce_sum(fresh.valid)
             self.variables["policy"].assign_add(tf.fill([2], steps))
-            return {"fresh": steps, "replayed": tf.reduce_sum(replayed.valid)}
+            terms = {"fresh": steps, "replayed": tf.reduce_sum(replayed.valid)}
+            return terms, {"replayed": tf.reduce_sum(replayed.valid, axis=0)}
 
     variables = Variables({"policy": np.zeros(2, np.float32)}, {}, {"policy": 1e-3})
     inputs = {"fresh": Input(2, is_on_policy=True), "replayed": Input(3)}
@@ -39,9 +40,10 @@ def batches():
 
 def test_an_update_is_given_the_rollouts_of_each_table_in_the_order_of_its_inputs(learner):
     drawn = batches()
-    step = learner.step(drawn)
+    (step,) = learner.steps(drawn)
     assert step.terms == {name: part.steps for name, part in drawn.items()}
-    np.testing.assert_array_equal(learner.parameters(), np.full(2, drawn["fresh"].steps))
+    np.testing.assert_array_equal(step.priorities["replayed"], drawn["replayed"].valid.sum(axis=0))
+    np.testing.assert_array_equal(learner.values()["default"], np.full(2, drawn["fresh"].steps))
     assert {name: each.batch_size for name, each in learner.inputs.items()} == {
         "fresh": 2,
         "replayed": 3,
@@ -50,9 +52,9 @@ def test_an_update_is_given_the_rollouts_of_each_table_in_the_order_of_its_input
 
 def test_what_it_had_learnt_is_restored(learner):
     before = {name: part.copy() for name, part in learner.state().items()}
-    learner.step(batches())
+    list(learner.steps(batches()))
     learner.restore(before)
-    assert (learner.parameters() == 0).all()
+    assert (learner.values()["default"] == 0).all()
 
 
 def test_a_vector_of_parameters_is_unrolled_over_rollouts_as_over_single_observations():

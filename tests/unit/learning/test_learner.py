@@ -6,7 +6,7 @@ from learner_parts import Learning, Restarted, in_use, parameter_service, rollou
 from learning_parts import small_policy
 
 from relaax.algorithm_base import Values, Version
-from relaax.learning.placements import driver
+from relaax.parameters import driver
 
 
 def test_rollouts_make_an_update_and_the_new_values_are_published():

@@ -1,10 +1,18 @@
 """Stored steps become the rollouts that a worker would have learnt from itself."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from relaax.learning.rollouts import Columns, RolloutBatch, RolloutStore
-from relaax.learning.steps import StepRecorder, rollouts_in, schema_of
+from relaax.learning.steps import (
+    LIKELIHOOD,
+    StepRecorder,
+    rollouts_in,
+    schema_of,
+    weighed_rollouts_of,
+)
 from relaax.replay.limiter import Limiter
 from relaax.replay.schema import Column
 from relaax.replay.specs import ReplaySpec, TableSpec
@@ -168,3 +176,10 @@ def test_what_is_recorded_of_a_choice_has_a_name_of_its_own(name):
 def test_without_a_recurrent_layer_nothing_is_stored_for_one():
     assert "recurrent_state" not in schema_of(NAMED).columns
     assert played(NAMED, steps=20).drawn_rollouts().recurrent_state.shape[2] == 0
+
+
+def test_weighed_rollouts_say_how_likely_each_was_drawn():
+    sample = played(ALONE).replay.sample("all", 3, 0.0)
+    sample = replace(sample, probabilities=np.array([0.1, 0.4, 0.2]), least_probability=0.1)
+    likelihoods = weighed_rollouts_of(sample).extras[LIKELIHOOD]
+    np.testing.assert_allclose(likelihoods, np.tile([1.0, 4.0, 2.0], (LENGTH, 1)))

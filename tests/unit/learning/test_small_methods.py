@@ -6,9 +6,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from relaax.algorithm_base import Values, Version
-from relaax.assembly.parts import Home
+from relaax.algorithm_base import NullMetrics, NullSaver, Version
+from relaax.assembly.parts import Home, WorkerParts
+from relaax.assembly.placing import in_worker
 from relaax.configuration.algorithm_loader import load_algorithm
+from relaax.errors import ConfigurationError
 from relaax.learning.rollouts.labels import name_column
 
 FOLDER = Path(__file__).parents[2] / "learning"
@@ -43,16 +45,13 @@ def test_a_policy_does_not_depend_on_the_observation_that_the_critic_alone_sees(
     assert (one["value"] != other["value"]).numpy().all()
 
 
-class Pushed:
-    """Keeps the newest values of each policy, as a parameter server does."""
-
-    def __init__(self):
-        self.by_name, self.version = {}, 0
-
-    def push(self, update, policy):
-        self.version += 1
-        self.by_name[policy] = update.vector, self.version
-        return Values(Version(self.version), 0, None)
+def test_a_learner_that_sets_its_values_is_refused_in_a_worker():
+    module = load_algorithm(FOLDER / "natural_gradient").module
+    config = module.Config({"state_size": [2], "action_size": 2, "learner": "process"})
+    builder = import_module(".builder", module.__name__).Builder(config)
+    link = module.ParameterServer(config, NullSaver(), NullMetrics()).bridge()
+    with pytest.raises(ConfigurationError, match=r"NaturalGradient does not learn in a worker"):
+        in_worker(builder, WorkerParts(5), None, None, link, np.random.default_rng(0), False)
 
 
 def test_a_population_moves_towards_its_best_candidate_once_each_has_an_episode():
@@ -60,24 +59,25 @@ def test_a_population_moves_towards_its_best_candidate_once_each_has_an_episode(
         {"state_size": [1], "action_size": 2, "candidates": 3, "seed": 1}
     )
     builder = import_module(".builder", type(config).__module__.rpartition(".")[0]).Builder(config)
-    learner, pushed = builder.learner(Home(1, np.random.default_rng(0), None)), Pushed()
-    learner.connected(pushed)
-    first, before = dict(pushed.by_name), learner.parameters()
-    best, _ = first["candidate-2"]
+    learner = builder.learner(Home(1, np.random.default_rng(0), None))
+    first = learner.values()
+    for number, policy in enumerate(first):
+        learner.published(policy, Version(number))
+    assert not learner.values()
     for name, reward in {"candidate-0": 0.0, "candidate-2": 1.0, "candidate-1": 0.0}.items():
         episode = {
             "valid": np.array([[True], [True], [False]]),
             "policy_name": name_column([name] * 3)[:, np.newaxis],
-            "policy_version": np.full((3, 1), first[name][1]),
+            "policy_version": np.full((3, 1), [*first].index(name)),
             "reward": np.full((3, 1), reward),
         }
-        older = {**episode, "policy_version": np.full((3, 1), -1)}
-        assert learner.step({"episodes": older}).updates == 0
-        step = learner.step({"episodes": episode})
+        (step,) = learner.steps({"episodes": {**episode, "policy_version": np.full((3, 1), -1)}})
+        assert step.updates == 0
+        (step,) = learner.steps({"episodes": episode})
     assert (step.updates, step.terms["best score"]) == (1, 2.0)
-    moved = learner.parameters() - before
-    assert moved @ (best - before) > 0
-    assert all(version > first[name][1] for name, (_, version) in pushed.by_name.items())
+    before, best = first["default"], first["candidate-2"]
+    assert (learner.values()["default"] - before) @ (best - before) > 0
+    assert learner.values().keys() == first.keys()
 
 
 def test_conjugate_gradients_solve_what_is_symmetric_and_positive():

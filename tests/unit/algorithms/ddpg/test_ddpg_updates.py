@@ -4,6 +4,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
+from driven_learner import DrivenLearner
 from transition_batches import (
     COUNT,
     LEAST_PRIORITY,
@@ -60,7 +61,7 @@ def test_updates_move_everything_as_numpy_does(ddpg, section, sigma):
     """The second one, in which TD3's policy learns and its targets move."""
     config = ddpg.Config({**section, "prioritized": True})
     critics_count = config.settings.critics
-    learner = ddpg.make_learner(config, 3)
+    learner = DrivenLearner(ddpg.make_learner(config, 3))
     delay = config.settings.policy_delay
     for number in range(1, delay):
         learner.step({"all": ddpg_batch(100 + number)})
@@ -114,11 +115,11 @@ def test_updates_move_everything_as_numpy_does(ddpg, section, sigma):
 
 
 def test_the_policy_of_td3_learns_at_every_second_update(ddpg):
-    learner = ddpg.make_learner(ddpg.Config(TD3), 3)
-    policies = [learner.parameters()]
+    learner = DrivenLearner(ddpg.make_learner(ddpg.Config(TD3), 3))
+    policies = [learner.vector()]
     for number in range(4):
         learner.step({"all": ddpg_batch(number)})
-        policies.append(learner.parameters())
+        policies.append(learner.vector())
     changes = [bool((old != new).any()) for old, new in pairwise(policies)]
     assert changes == [False, True, False, True]
 
@@ -132,7 +133,7 @@ def test_a_learner_goes_on_from_its_state_to_the_bit(ddpg, section):
 
 def test_hard_targets_are_copies_after_some_updates(ddpg):
     config = ddpg.Config({**DDPG, "target_rate": 1.0, "target_every": 3})
-    learner = ddpg.make_learner(config, 3)
+    learner = DrivenLearner(ddpg.make_learner(config, 3))
     first = learner.state()["target_critics"]
     for number in range(2):
         learner.step({"all": ddpg_batch(number)})

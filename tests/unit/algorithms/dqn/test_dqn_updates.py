@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from driven_learner import DrivenLearner
 from transition_batches import (
     COUNT,
     LEAST_PRIORITY,
@@ -128,7 +129,7 @@ def test_an_update_moves_the_network_as_numpy_does(dqn, is_double, is_dueling, i
     section |= {"stream_layers": [4]} if is_dueling else {}
     section |= {"distributional": ATOMS} if is_distributional else {}
     config = dqn.Config(section)
-    learner = dqn.make_learner(config, 3)
+    learner = DrivenLearner(dqn.make_learner(config, 3))
     random = np.random.default_rng(5)
     state = dict(learner.state())
     # A target that differs, so that double learning does.
@@ -168,14 +169,14 @@ def test_an_update_moves_the_network_as_numpy_does(dqn, is_double, is_dueling, i
 
 def test_long_gradients_are_scaled_down(dqn):
     config = dqn.Config({**SECTION, "gradient_norm_clipping": 1e-3})
-    learner = dqn.make_learner(config, 3)
+    learner = DrivenLearner(dqn.make_learner(config, 3))
     assert learner.step({"all": dqn_batch(0)}).terms["gradient norm"] > 1e-3
     mean = learner.state()["policy/adam/mean"]
     assert np.linalg.norm(mean) == pytest.approx(0.1 * 1e-3, rel=1e-4)
 
 
 def test_the_target_is_a_copy_after_some_updates(dqn):
-    learner = dqn.make_learner(dqn.Config({**SECTION, "target_every": 2}), 3)
+    learner = DrivenLearner(dqn.make_learner(dqn.Config({**SECTION, "target_every": 2}), 3))
     first = learner.state()["target"]
     learner.step({"all": dqn_batch(0)})
     np.testing.assert_array_equal(learner.state()["target"], first)
@@ -191,9 +192,9 @@ def test_a_learner_goes_on_from_its_state_to_the_bit(dqn):
 
 
 def test_priorities_are_errors_where_transitions_are_drawn_by_them(dqn):
-    plain = dqn.make_learner(dqn.Config(SECTION), 3)
+    plain = DrivenLearner(dqn.make_learner(dqn.Config(SECTION), 3))
     assert plain.step({"all": dqn_batch(0)}).priorities == {}
-    learner = dqn.make_learner(dqn.Config({**SECTION, "prioritized": True}), 3)
+    learner = DrivenLearner(dqn.make_learner(dqn.Config({**SECTION, "prioritized": True}), 3))
     state, batch = learner.state(), dqn_batch(0)
     ours, rows = Numpy(dqn.Config(SECTION)), np.arange(COUNT)
     best = ours.values(state["policy"], batch.next_observations).argmax(axis=1)
@@ -234,7 +235,7 @@ def test_the_best_action_behind_a_step_is_one_that_is_allowed(dqn, is_double, hi
     section |= {"network": {"encoders": {"seen": []}, "layers": [{"dense": 4}]}}
     del section["hidden_layers"]
     config = dqn.Config(section)
-    learner, batch = dqn.make_learner(config, 3), dqn_batch(0)
+    learner, batch = DrivenLearner(dqn.make_learner(config, 3)), dqn_batch(0)
     allowed = np.uint8([[1, 0, 0], [0, 1, 0], [0, 0, 1], [0, 1, 1], [1, 1, 1]])
     everything, nothing = np.ones_like(allowed), np.zeros_like(allowed)
     before = [nothing] * (history - 1)  # of older states, which count for nothing

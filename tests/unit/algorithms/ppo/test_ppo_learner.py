@@ -49,10 +49,10 @@ def test_the_learner_computes_the_likelihoods_that_its_actors_stored(play, kind)
     for published in range(2):
         while (batch := played.play()).versions.min() < published:
             pass  # with actions of the parameters before
-        before = played.learner.parameters()
+        before = played.learner.vector()
         result = played.learner.step({"rollouts": batch})
         assert result.terms["clipped"] == 0
-        after = played.learner.parameters()
+        after = played.learner.vector()
         assert np.isfinite(after).all()
         assert (after != before).any()
         played.publish()
@@ -95,7 +95,7 @@ def test_the_gradient_is_that_of_the_loss(play, keys):
     played.learner.step({"rollouts": batch})
     knobs = replace(played.knobs(), penalty=3.0)
     minibatch = experience.chosen(np.arange(graphs.sequences - 3), graphs.sequences)
-    vector = played.learner.parameters().astype(np.float64)
+    vector = played.learner.vector().astype(np.float64)
     loss = NumpyLoss(played.config, minibatch, knobs)
     found = played.gradient(played.parameters(), minibatch, knobs)
     slope = np.zeros_like(vector)
@@ -210,10 +210,10 @@ def test_rollouts_of_any_age_are_learnt_from_and_how_old_they_were_is_said(play)
 def test_a_batch_without_a_step_is_none_to_learn_from(play):
     played = play()
     batch = played.play()
-    before = played.learner.parameters()
+    before = played.learner.vector()
     result = played.learner.step({"rollouts": replace(batch, valid=np.zeros_like(batch.valid))})
     assert not result.updates
-    np.testing.assert_array_equal(played.learner.parameters(), before)
+    np.testing.assert_array_equal(played.learner.vector(), before)
 
 
 def test_a_batch_that_has_moved_the_policy_too_far_is_left(play):
@@ -275,7 +275,7 @@ def test_the_statistics_of_states_are_of_each_step_once_and_are_published(play):
     played = play(filter_rewards=True)
     batch = played.play()
     played.learner.step({"rollouts": batch})
-    states, rewards = np.split(played.learner.parameters()[-20:], [14])
+    states, rewards = np.split(played.learner.vector()[-20:], [14])
     steps = batch.valid > 0
     expected = statistics_of(batch.observations[:-1][steps])
     np.testing.assert_allclose(unpacked(states), unpacked(expected), rtol=1e-9)
@@ -288,7 +288,7 @@ def test_of_stacked_states_each_is_counted_once(play):
     batch = played.play()
     played.learner.step({"rollouts": batch})
     newest = batch.observations[:-1][batch.valid > 0][:, -3:]
-    found = unpacked(played.learner.parameters()[-14:])
+    found = unpacked(played.learner.vector()[-14:])
     np.testing.assert_allclose(found, unpacked(statistics_of(newest)), rtol=1e-9)
 
 

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from driven_learner import DrivenLearner
 from ppo_parts import SMALL, Played
 
 from relaax.algorithm_base import NullMetrics, NullSaver
@@ -19,8 +20,11 @@ class Sharing:
     def __init__(self, ppo, section):
         config = ppo.Config(section)
         self.server = ppo.ParameterServer(config, NullSaver(), NullMetrics()).bridge()
-        self.learner = ppo.make_learner(config, 3)
-        self.learner.connected(self.server)
+        self.made = ppo.make_learner(config, 3)
+        self.connect()
+
+    def connect(self):
+        self.learner = DrivenLearner(self.made, self.server)
 
 
 def batches_of(ppo):
@@ -41,9 +45,9 @@ def test_one_that_shares_learns_to_the_bit_as_one_that_publishes(ppo, gradients)
         assert made.updates == 4  # two passes of two minibatches
         assert made.terms.keys() == alone.step({"rollouts": batch}).terms.keys()
     values = sharing.server.pull()
-    np.testing.assert_array_equal(values.vector, alone.parameters())
+    np.testing.assert_array_equal(values.vector, alone.vector())
     assert (values.version.number, values.global_t) == (8, 0)  # the replay counts steps
-    assert not sharing.learner.publishes
+    assert not sharing.learner.values()
 
 
 def test_updates_that_the_parameter_server_does_not_take_are_lost_with_a_warning(ppo, caplog):
@@ -65,5 +69,8 @@ def test_one_that_is_started_again_takes_the_parameters_that_are_there(ppo):
     sharing, again = Sharing(ppo, SHARED), Sharing(ppo, SHARED)
     sharing.learner.step({"rollouts": batch})
     again.learner.restore(sharing.learner.state())
-    again.learner.connected(sharing.server)
-    np.testing.assert_array_equal(again.learner.parameters(), sharing.learner.parameters())
+    again.server = sharing.server
+    again.connect()
+    assert again.made.learner.policy.current.version == sharing.server.pull().version
+    vectors = [each.made.learner.policy.current.vector for each in (again, sharing)]
+    np.testing.assert_array_equal(*vectors)

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import tensorflow as tf
+from driven_learner import DrivenLearner
 from transition_batches import (
     COUNT,
     LEAST_PRIORITY,
@@ -93,7 +94,7 @@ def sac_batch(seed):
 
 def test_an_update_moves_everything_as_numpy_does(sac):
     config = sac.Config({**SECTION, "prioritized": True})
-    learner = sac.make_learner(config, 3)
+    learner = DrivenLearner(sac.make_learner(config, 3))
     before = {name: value.astype(np.float64) for name, value in learner.state().items()}
     batch = sac_batch(0)
     result = learner.step({"all": batch})

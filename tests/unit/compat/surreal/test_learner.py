@@ -70,9 +70,9 @@ def test_both_preprocessors_see_a_batch_before_it_is_learnt_from_in_their_order(
 
 def test_what_is_published_are_the_modules():
     learner = Counting(CONFIG, 1)
-    learner.step({TABLE: learner.prepare(SAMPLE)})
-    assert learner.parameters().tolist() == [6, 6]
-    assert learner.parameters() is not learner.q
+    list(learner.steps({TABLE: learner.prepare(SAMPLE)}))
+    assert learner.values()["default"].tolist() == [6, 6]
+    assert learner.values()["default"] is not learner.q
 
 
 @pytest.mark.parametrize(
@@ -87,7 +87,7 @@ def test_what_is_published_are_the_modules():
 def test_learn_may_say_nothing_numbers_errors_or_both(said, terms, priorities):
     learner = Counting(CONFIG, 1)
     learner.said = said
-    result = learner.step({TABLE: learner.prepare(SAMPLE)})
+    (result,) = learner.steps({TABLE: learner.prepare(SAMPLE)})
     assert result.terms == terms
     assert result.priorities.keys() == ({TABLE} if priorities else set())
     if priorities is not None:
@@ -96,9 +96,9 @@ def test_learn_may_say_nothing_numbers_errors_or_both(said, terms, priorities):
 
 def test_a_learner_goes_on_from_what_was_saved():
     learner, other = Counting(CONFIG, 1), Counting(CONFIG, 1)
-    learner.step({TABLE: learner.prepare(SAMPLE)})
+    list(learner.steps({TABLE: learner.prepare(SAMPLE)}))
     saved = learner.state()
-    learner.step({TABLE: learner.prepare(SAMPLE)})
+    list(learner.steps({TABLE: learner.prepare(SAMPLE)}))
     arrays = other.q, other.target
     other.restore(saved)
     assert other.q is arrays[0]
@@ -109,14 +109,14 @@ def test_a_learner_goes_on_from_what_was_saved():
     assert other.optimizer.steps.tolist() == [1]
     assert other.tables["visits"].tolist() == [4, 4, 4]
     assert (other.rate, other.batches) == (0.25, 1)
-    other.step({TABLE: other.prepare(SAMPLE)})
+    list(other.steps({TABLE: other.prepare(SAMPLE)}))
     for name, part in learner.state().items():
         np.testing.assert_array_equal(part, other.state()[name])
 
 
 def test_the_shapes_of_a_state_are_those_of_a_new_learner():
     learner, new = Counting(CONFIG, 1), Counting(CONFIG, 2)
-    learner.step({TABLE: learner.prepare(SAMPLE)})
+    list(learner.steps({TABLE: learner.prepare(SAMPLE)}))
     found = {name: (part.shape, part.dtype) for name, part in learner.state().items()}
     assert found == {name: (part.shape, part.dtype) for name, part in new.state().items()}
 

@@ -47,7 +47,7 @@ def test_all_count_alike_without_priorities():
 def test_weights_correct_more_and_more(updates, beta):
     learner = learner_with(PrioritySection.model_validate({"beta": 0.4, "beta_updates": 10}))
     for _ in range(updates):
-        learner.step({"all": learner.prepare(sample())})
+        list(learner.steps({"all": learner.prepare(sample())}))
     weights = (20 * PROBABILITIES) ** -beta
     expected = weights / (20 * 0.02) ** -beta
     np.testing.assert_allclose(learner.prepare(sample()).weights, expected, rtol=1e-5)
@@ -56,7 +56,7 @@ def test_weights_correct_more_and_more(updates, beta):
 def test_the_count_of_updates_is_in_the_state():
     learner = learner_with(PrioritySection.model_validate({"beta_updates": 10}))
     for _ in range(10):
-        learner.step({"all": learner.prepare(sample())})
+        list(learner.steps({"all": learner.prepare(sample())}))
     restored = learner_with(PrioritySection.model_validate({"beta_updates": 10}))
     restored.restore(learner.state())
     expected = 0.02 / PROBABILITIES

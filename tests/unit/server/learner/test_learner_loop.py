@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from relaax.algorithm_base import Input, LearnerBase, Step
+from relaax.algorithm_base import DEFAULT, Input, Learner, Step, Values, Version
 from relaax.errors import LearningDiverged, ParameterServerAway
 from relaax.replay.replay import NotReady
 from relaax.replay.table import Sample
@@ -42,17 +42,17 @@ def number_of(sample):
     return int(sample.columns["number"][0])
 
 
-class Learner(LearnerBase):
+class Counting(Learner):
     def __init__(self):
         self.inputs = {"all": Input(4, number_of)}
         self.learnt = []
 
-    def step(self, batches):
+    def steps(self, batches):
         self.learnt.append(batches["all"])
-        return Step(1, {"all": np.full(4, float(batches["all"]))}, {"loss": 1.0})
+        yield Step(1, {"all": np.full(4, float(batches["all"]))}, {"loss": 1.0})
 
-    def parameters(self):
-        return np.array([len(self.learnt)], np.float32)
+    def values(self):
+        return {DEFAULT: np.array([len(self.learnt)], np.float32)}
 
     def state(self):
         return {"count": np.array([len(self.learnt)])}
@@ -67,6 +67,7 @@ class Publisher:
 
     def push(self, update, policy="default"):
         self.published.append((float(update.vector[0]), update.iteration))
+        return Values(Version(len(self.published)), 0, None)
 
 
 class Parts:
@@ -77,7 +78,7 @@ class Parts:
         first_iteration=0,
         interval_s=1000.0,
         threads=1,
-        make_learner=lambda source: Learner(),
+        make_learner=lambda source: Counting(),
         waits=None,
     ):
         self.source, self.publisher = Source(most), Publisher()
@@ -158,7 +159,8 @@ def test_priorities_go_back_to_the_items_of_the_batch():
 
 def test_what_is_not_finite_is_neither_published_nor_saved():
     parts = Parts(most=5)
-    parts.learner.parameters = lambda: np.float32([1.0]) / (2 - len(parts.learner.learnt))
+    learnt = parts.learner.learnt
+    parts.learner.values = lambda: {DEFAULT: np.float32([1.0]) / (2 - len(learnt))}
     with (
         np.errstate(divide="ignore"),
         pytest.raises(
@@ -171,14 +173,14 @@ def test_what_is_not_finite_is_neither_published_nor_saved():
 
 
 def test_what_an_algorithm_raises_is_raised_though_nothing_can_be_saved(caplog):
-    parts, step = Parts(most=5), Learner.step
+    parts, steps = Parts(most=5), Counting.steps
 
     def fail_then(batch):
         if parts.learner.learnt:
             raise ZeroDivisionError("oops")
-        return step(parts.learner, batch)
+        return steps(parts.learner, batch)
 
-    parts.learner.step, parts.saves_nan = fail_then, True
+    parts.learner.steps, parts.saves_nan = fail_then, True
     with pytest.raises(ZeroDivisionError, match="oops"):
         parts.run()
     assert "no checkpoint was saved: there is NaN" in caplog.text
@@ -217,7 +219,7 @@ def test_a_signal_ends_it_while_nothing_comes():
 def test_while_the_parameter_server_is_away_learning_goes_on(caplog):
     parts = Parts(most=3)
 
-    def away(update):
+    def away(update, policy):
         raise ParameterServerAway("nobody answers")
 
     parts.publisher.push = away
@@ -244,13 +246,13 @@ def test_what_was_reached_is_saved_where_the_algorithm_fails():
     def fail(batch):
         raise ArithmeticError("no number")
 
-    parts.loop.iteration, parts.learner.step = 7, fail
+    parts.loop.iteration, parts.learner.steps = 7, fail
     with pytest.raises(ArithmeticError, match="no number"):
         parts.loop.run(threading.Event(), lambda: False)
     assert parts.saved == [7]
 
 
-class OnPolicy(Learner):
+class OnPolicy(Counting):
     """Notes how many batches were drawn when it learns; learns nothing from even ones."""
 
     def __init__(self, source):
@@ -259,10 +261,10 @@ class OnPolicy(Learner):
         self.source = source
         self.drawn = []
 
-    def step(self, batches):
+    def steps(self, batches):
         self.learnt.append(batches["all"])
         self.drawn.append(self.source.drawn["all"])
-        return Step(batches["all"] % 2)
+        yield Step(batches["all"] % 2)
 
 
 def on_policy(most):
@@ -290,9 +292,10 @@ class OfTwoTables(OnPolicy):
         self.inputs = {**self.inputs, "replayed": Input(2, number_of)}
         self.replayed = []
 
-    def step(self, batches):
+    def steps(self, batches):
         self.replayed.append(batches["replayed"])
-        return replace(super().step(batches), priorities={"replayed": np.ones(2)})
+        for step in super().steps(batches):
+            yield replace(step, priorities={"replayed": np.ones(2)})
 
 
 def test_a_step_has_a_batch_of_each_table_the_fresh_one_drawn_after_the_step_before():

@@ -62,13 +62,14 @@ def test_a_name_that_cannot_be_read_is_replaced_with_a_warning(tmp_path, content
 class Sharing:
     """Of a learner of several: it takes the values that the parameter server has."""
 
-    publishes = False
-
     def __init__(self):
         self.taken = None
 
-    def connected(self, parameter_server):
-        self.taken = parameter_server.pull().vector
+    def values(self):
+        return {}
+
+    def take(self, values):
+        self.taken = values.vector
 
 
 def test_learners_that_share_gradients_do_not_lose_theirs_to_an_empty_parameter_server(caplog):

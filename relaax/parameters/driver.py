@@ -2,6 +2,7 @@
 
 import logging
 import time
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -11,7 +12,6 @@ import numpy.typing as npt
 
 from relaax.algorithm_base import Gradient, Learner, Parameters, Step, StepCounter, Values
 from relaax.errors import BridgeError
-from relaax.learning.rollouts import ROLLOUTS, RolloutBatch
 from relaax.processes.allocator import release_unused_memory
 from relaax.telemetry.interval_metrics import IntervalMetrics
 
@@ -54,19 +54,14 @@ class Driver:
         #: How often the parameter server was another one than that of the parameters before.
         self.restarts = 0
 
-    def learn_from(self, rollouts: RolloutBatch, steps_dropped: int = 0) -> Step:
-        """Make the updates of a worker's rollouts; count their steps, and dropped ones."""
-        steps = rollouts.steps + steps_dropped
-        return self.learn({ROLLOUTS: rollouts}, steps, rollouts.versions)
-
     def learn(
         self, batches: Mapping[str, Any], steps: int = 0, versions: Versions | None = None
     ) -> Step:
         """Make the updates of ``batches``; return their number, all priorities, and terms.
 
-        The terms are means over the updates, and those of steps without one. The ``steps`` of
-        environments are counted once. ``versions`` [K] are those of the parameters that acted, for
-        metrics. When the training is over nothing is computed.
+        A term is the mean over the updates that have it, or the last one of steps without update.
+        The ``steps`` of environments are counted once. ``versions`` [K] are those of the parameters
+        that acted, for metrics. When the training is over nothing is computed.
         """
         if time.monotonic() < self._resumes_at:
             return Step(updates=0)
@@ -137,37 +132,15 @@ class Driver:
                 self._metrics.add(f"learner/{name}", term)
 
 
-class InWorker:
-    """An ``ExperienceSink`` that learns before ``put`` returns.
-
-    ``warm_up`` compiles the updates of up to ``expected`` rollouts; by default it does nothing,
-    since it would hold up a worker whose rollouts may never need that.
-    """
-
-    def __init__(self, driver: Driver, expected: int = 0) -> None:
-        self._driver = driver
-        self._expected = expected
-
-    def warm_up(self) -> None:
-        """Compile the updates that are expected: when they come, clients wait for them."""
-        if self._expected:
-            self._driver.learner.prepare_updates(self._expected)
-
-    def put(self, rollouts: RolloutBatch) -> None:
-        """Learn from ``rollouts``."""
-        self._driver.learn_from(rollouts)
-
-    def close(self) -> None:
-        """Store the metrics that are left."""
-        self._driver.close()
-
-
 def _joined(made: Sequence[Step]) -> Step:
     """Return the results of several steps as one."""
     pushed = [step for step in made if step.update is not None]
     others = [step for step in made if step.update is None]
-    names = pushed[0].terms if pushed else ()
-    terms = {name: float(np.mean([step.terms[name] for step in pushed])) for name in names}
+    found = defaultdict[str, list[float]](list)
+    for step in pushed:
+        for name, term in step.terms.items():
+            found[name].append(term)
+    terms = {name: float(np.mean(numbers)) for name, numbers in found.items()}
     priorities = dict[str, Any]()
     for step in made:
         priorities |= step.priorities
