@@ -125,10 +125,11 @@ class Algorithm:
             except AttributeError as error:
                 if error.obj is not self.module:
                     raise
-                raise ConfigurationError(
-                    f"algorithm {Path(self.module.__path__[0])}: __init__.py has {name} in "
-                    "__all__, but does not import it"
-                ) from error
+                lacks = f"__init__.py has {name} in __all__, but does not import it"
+                if name not in getattr(self.module, "__all__", ()):
+                    lacks = f"this configuration needs {name}, which __init__.py does not export"
+                directory = Path(self.module.__path__[0])
+                raise ConfigurationError(f"algorithm {directory}: {lacks}") from error
 
     @contextmanager
     def _naming(self, failure: str) -> Iterator[None]:

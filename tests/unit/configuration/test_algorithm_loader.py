@@ -238,6 +238,14 @@ class TestComplaints:
             f"No module named 'no_such_module' ({directory / 'classes.py'}:1)"
         )
 
+    def test_a_name_that_a_configuration_needs_and_is_not_exported_is_said_so(self, package):
+        directory = package()
+        error = complaint(getattr, load_algorithm(directory), "make_learner")
+        assert str(error) == (
+            f"algorithm {directory}: this configuration needs make_learner, which __init__.py does "
+            "not export"
+        )
+
     def test_a_name_that_is_promised_and_not_imported_is_said_so(self, package):
         directory = package(__init__='__all__ = ["Agent", "Config", "ParameterServer"]\n')
         error = complaint(getattr, load_algorithm(directory), "Agent")
