@@ -119,6 +119,7 @@ class RolloutGradients:
                 batch.observations,
                 batch.starts,
                 batch.recurrent_state,
+                batch.valid,
             )
             loss, terms = self._objective.loss(outputs, batch)
             loss = scale * loss

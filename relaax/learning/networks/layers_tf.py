@@ -101,11 +101,14 @@ def unroll(
     observations: ObservationTensors,
     starts: tf.Tensor,
     recurrent_state: tf.Tensor,
+    valid: tf.Tensor | None = None,
 ) -> dict[str, tf.Tensor]:
     """Return each head's outputs, [T, K, outputs] by name, for observations [T, K, ...].
 
     ``recurrent_state`` [2, K, H] is the one before the first row; it is zero again where a row
-    ``starts`` [T, K] an episode.
+    ``starts`` [T, K] an episode. No gradient flows through the state before the first ``valid`` row
+    of a rollout, [T, K] or a row less: a burn-in only finds that state (Kapturowski et al. 2019,
+    https://openreview.net/forum?id=r1lyTjAqYX, section 3).
     """
     rows, count = starts.shape
     flat = tf.nest.map_structure(
@@ -118,10 +121,18 @@ def unroll(
         # A bias for each row: TensorFlow adds up the gradients of one that all rows share in an
         # order that is up to its threads, and a training could not be repeated to the bit.
         biases = tf.broadcast_to(parameters["lstm/bias"], [rows, 4 * network.lstm_size])
+        learnt = [] if valid is None else tf.unstack(tf.cumsum(valid, exclusive=True) > 0)
         for row, bias in zip(tf.split(hidden, rows), tf.split(biases, rows), strict=True):
             continues = 1.0 - starts[len(outputs)][:, tf.newaxis]
             of_row = {**parameters, "lstm/bias": bias}
-            recurrent_state = lstm_step(of_row, row, recurrent_state * continues)
+            recurrent_state *= continues
+            if len(outputs) < len(learnt):
+                recurrent_state = tf.where(
+                    learnt[len(outputs)][:, tf.newaxis],
+                    recurrent_state,
+                    tf.stop_gradient(recurrent_state),
+                )
+            recurrent_state = lstm_step(of_row, row, recurrent_state)
             outputs.append(recurrent_state[1])
         hidden = tf.concat(outputs, axis=0)
     return {

@@ -34,9 +34,10 @@ def unrolled(network: Network, vector: tf.Tensor, rollouts: Any) -> dict[str, tf
     """Return what each head puts out, [T + 1, K, outputs] by name, for K rollouts of T rows.
 
     vector: float32 [size], in the order of the network's manifest. rollouts: a ``RolloutBatch``, or
-    the same as tensors. A recurrent layer begins with their ``recurrent_state``.
+    the same as tensors. A recurrent layer begins with their ``recurrent_state``, and no gradient
+    flows into their burn-in.
     """
-    rows = rollouts.observations, rollouts.starts, rollouts.recurrent_state
+    rows = rollouts.observations, rollouts.starts, rollouts.recurrent_state, rollouts.valid
     return layers_tf.unroll(network, _by_name(network.manifest, vector), *rows)
 
 

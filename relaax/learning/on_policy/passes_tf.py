@@ -217,9 +217,10 @@ class SurrogatePasses(Method[Experience]):
         observations: ObservationTensors,
         starts: tf.Tensor,
         state: tf.Tensor,
+        valid: tf.Tensor | None = None,
     ) -> tuple[tf.Tensor, tf.Tensor]:
         by_name = self._tensors.by_name(parts)
-        outputs = unroll(self._network, by_name, observations, starts, state)
+        outputs = unroll(self._network, by_name, observations, starts, state, valid)
         return outputs[VALUE][..., 0], outputs[POLICY]
 
     def _gradient(
@@ -229,7 +230,7 @@ class SurrogatePasses(Method[Experience]):
         with tf.GradientTape() as tape:
             tape.watch(parts)  # in the order of the manifest
             values, policy = self._outputs(
-                parts, batch.observations, batch.starts, batch.recurrent_state
+                parts, batch.observations, batch.starts, batch.recurrent_state, batch.valid
             )
             policy, before = self._masked(policy, batch), self._masked(batch.policy, batch)
             loss, terms = self._surrogate.loss(values, policy, before, batch, knobs)

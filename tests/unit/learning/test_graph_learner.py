@@ -1,11 +1,13 @@
 """A learner whose whole update is one graph over the rollouts of its tables."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from rollout_samples import random_rollouts
 
 from relaax.algorithm_base import Input
-from relaax.learning.networks import Dense, Head, Network
+from relaax.learning.networks import LSTM, Dense, Head, Network
 
 pytestmark = pytest.mark.usefixtures("tensorflow")
 
@@ -65,3 +67,34 @@ def test_a_vector_of_parameters_is_unrolled_over_rollouts_as_over_single_observa
     found = unrolled(NETWORK, vector, rollouts)["policy"]
     expected = [outputs_of(NETWORK, vector, row)["policy"] for row in rollouts.observations]
     np.testing.assert_allclose(found, expected, rtol=1e-5)
+
+
+def test_no_gradient_flows_into_a_burn_in():
+    """It is that of the rows which are learnt from, begun with the state behind the burn-in."""
+    import tensorflow as tf
+
+    from relaax.learning.networks.layers_tf import lstm_step
+    from relaax.learning.networks.parameters_tf import unrolled
+
+    network = Network.of((4,), (LSTM(3),), (Head("policy", 3),))
+    vector = tf.random.stateless_normal([network.manifest.size], [1, 2])
+    whole = random_rollouts(network, count=1, steps=5)
+    rows = np.float32([[0], [0], [1], [1], [1]])
+    whole = replace(whole, valid=rows, starts=np.zeros_like(whole.starts))
+    parameters, after = network.manifest.unpack(vector.numpy()), whole.recurrent_state
+    for row in whole.observations[:2]:
+        after = lstm_step(parameters, tf.constant(row), after)
+    rest = replace(
+        whole,
+        observations=whole.observations[2:],
+        starts=whole.starts[2:],
+        valid=rows[2:],
+        recurrent_state=after,
+    )
+    slopes = []
+    for rollouts, learnt in ((whole, slice(2, None)), (rest, slice(None))):
+        with tf.GradientTape() as tape:
+            tape.watch(vector)
+            loss = tf.reduce_sum(tf.square(unrolled(network, vector, rollouts)["policy"][learnt]))
+        slopes.append(tape.gradient(loss, vector))
+    np.testing.assert_allclose(*slopes, rtol=1e-4, atol=1e-6)
