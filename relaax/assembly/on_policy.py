@@ -8,7 +8,7 @@ import numpy as np
 from relaax.algorithm_base import Learner
 from relaax.assembly.parts import ExperienceParts, Home, MethodBuilder, ParameterParts, WorkerParts
 from relaax.learning.networks import initial_parameters
-from relaax.learning.on_policy import PolicyConfig
+from relaax.learning.on_policy import PolicyConfig, PolicySettings
 from relaax.learning.on_policy.learner import Method, OnPolicyLearner
 from relaax.learning.rollouts import ROLLOUTS
 from relaax.parameters.schedule import Remembered
@@ -32,7 +32,7 @@ class OnPolicyBuilder(MethodBuilder[ConfigT]):
 
     def learning_rate(self) -> float:
         """Return the learning rate, which is annealed."""
-        return self.config.settings.initial_learning_rate
+        return self._keys.initial_learning_rate
 
     def experience(self) -> ExperienceParts:
         """See Builder."""
@@ -52,7 +52,7 @@ class OnPolicyBuilder(MethodBuilder[ConfigT]):
             capacity=settings.steps_stored,
             units=config.units(),
             is_on_policy=True,
-            is_published=settings.learners is None,
+            is_published=self.learners is None,
             worker=None if config.has_learner() else self.worker(),
             pull_interval_s=settings.pull_interval_s,
         )
@@ -63,29 +63,34 @@ class OnPolicyBuilder(MethodBuilder[ConfigT]):
         return WorkerParts(settings.episode_len, least=settings.rollouts_of_batch)
 
     def parameters(self) -> ParameterParts:
-        """See Builder; the learning rate is annealed linearly."""
+        """See Builder; the learning rate of gradients is annealed linearly."""
         config, settings, filters = self.config, self.config.settings, self.config.filters()
         manifest = self.network().manifest
         own = initial_parameters(manifest, settings.initialization, settings.seed)
-        annealing = settings.annealing()
-        if not config.learns():  # then it matters to nobody that the rate has fallen to 0
-            annealing = replace(annealing, begin_key=None)
-        return ParameterParts(
+        parts = ParameterParts(
             initial=np.concatenate([own, *filters.initial()]),
             fingerprint=config.fingerprint(),
             max_global_step=settings.max_global_step,
-            optimizer=settings.optimizer.make(manifest.size),
             filters=filters,
+            learns=config.learns(),
+        )
+        if not isinstance(settings, PolicySettings):  # its learner sets values itself
+            return parts
+        annealing = settings.annealing()
+        if not config.learns():  # then it matters to nobody that the rate has fallen to 0
+            annealing = replace(annealing, begin_key=None)
+        return replace(
+            parts,
+            optimizer=settings.optimizer.make(manifest.size),
             learning_rate=Remembered(annealing, self.learning_rate),
             averaging=self.averaging(),
-            learns=config.learns(),
         )
 
     def learner(self, home: Home) -> Learner:
         """See Builder."""
         from relaax.learning.networks.parameters_tf import ParameterTensors
 
-        settings = self.config.settings
+        settings = self._keys
         return OnPolicyLearner(
             self.method(ParameterTensors(self.network(), settings.gpu)),
             home.policy,
@@ -94,3 +99,10 @@ class OnPolicyBuilder(MethodBuilder[ConfigT]):
             home.random,
             settings.rollouts_of_batch,
         )
+
+    @property
+    def _keys(self) -> PolicySettings:
+        settings = self.config.settings
+        if not isinstance(settings, PolicySettings):
+            raise TypeError(f"{type(settings).__name__}: gradients need the keys of PolicySettings")
+        return settings

@@ -14,7 +14,7 @@ from relaax.learning.exploration import NoiseSource
 from relaax.learning.exploration.ladder import SlotPlaces
 from relaax.learning.exploration.parameter_noise import ParameterNoise
 from relaax.learning.filters import Filters
-from relaax.learning.method_config import MethodConfig
+from relaax.learning.method_config import LearnersSection, MethodConfig, SharingSettings
 from relaax.learning.model import PolicyModel
 from relaax.learning.networks import POLICY, Network
 from relaax.learning.networks.manifest import NetworkParameters
@@ -182,9 +182,15 @@ class MethodBuilder(
         """See Builder."""
         return self.config.network
 
+    @property
+    def learners(self) -> LearnersSection | None:
+        """The keys of several learners on one set of parameters, if there are several."""
+        settings = self.config.settings
+        return settings.learners if isinstance(settings, SharingSettings) else None
+
     def averaging(self) -> Averaging | None:
         """Return how gradients of several learners become one update; None: each is one."""
-        learners = self.config.settings.learners
+        learners = self.learners
         if learners is None or learners.gradients == "asynchronous":
             return None
         return Averaging(learners.count, learners.timeout)

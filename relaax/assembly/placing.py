@@ -60,10 +60,15 @@ def in_process(builder: PartsBuilder, seed: int | None) -> Learner:
     policy = CurrentPolicy(tensors.unpack, Values(Version(0), 0, parameters.initial[:size]))
     random = np.random.default_rng(None if seed is None else [seed, 2])
     learner = builder.learner(Home(seed, random, policy))
+    if learner.values() and not experience.is_published:
+        raise ConfigurationError(
+            f"learners: {type(learner).__name__} sets the values of its parameters itself, which "
+            "several learners cannot share: leave it out"
+        )
     rewards, store = None, None
     if experience.is_filtered_late:
         rewards = Rewards(parts.reward_scale, parts.clips_rewards)
-    if experience.is_published and parameters.optimizer is not None and not learner.values():
+    if parameters.optimizer is not None and not learner.values() and experience.is_published:
         store = ParameterStore(
             parameters.initial, parameters.optimizer, parameters.learning_rate, parameters.filters
         )

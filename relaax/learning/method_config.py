@@ -55,8 +55,6 @@ class MethodSettings(Section):
     clip_rewards: bool = False
     #: Let TensorFlow see the GPU.
     gpu: bool = False
-    #: Several learners, each in a process of its own; None: one, which publishes.
-    learners: LearnersSection | None = None
     #: Seed of initial parameters, of actions and of samples; None draws one.
     seed: int | None = Field(None, ge=0)
 
@@ -78,6 +76,13 @@ class MethodSettings(Section):
     def inputs(self) -> Shapes:
         """The shapes of the network's inputs: ``state_size`` without the mask of actions."""
         return inputs_of(self.state_size, self.mask)
+
+
+class SharingSettings(Section):
+    """The key of methods whose gradients move the parameters, those of several learners, too."""
+
+    #: Several learners, each in a process of its own; None: one, which publishes.
+    learners: LearnersSection | None = None
 
 
 class MethodConfig(ConfigBase):

@@ -54,8 +54,7 @@ def _train(training: Training, capsys: pytest.CaptureFixture[str]) -> Train:
 def test_a_natural_gradient_step_with_a_line_search(train: Train):
     train(
         "natural_gradient", "CartPole-v1", goal=300, episodes=20, max_global_step=150_000,
-        state_size=[4], action_size=2, episode_len=128, trace_decay=0.95,
-        initialization="orthogonal", initial_learning_rate=3e-3,
+        state_size=[4], action_size=2, episode_len=128, initialization="orthogonal",
     )  # fmt: skip
 
 
@@ -80,8 +79,7 @@ def test_an_actor_critic_that_learns_from_fresh_rollouts_and_from_replay(train: 
     train(
         "actor_critic_replay", "CartPole-v1", goal=200, episodes=20, max_global_step=100_000,
         state_size=[4], action_size=2, episode_len=16, rewards_gamma=0.98, replay_size=50_000,
-        initialization="orthogonal", initial_learning_rate=2e-3, hidden_layers=[64, 64],
-        fresh=2, entropy_beta=0.01,
+        initialization="orthogonal", hidden_layers=[64, 64], fresh=2,
     )  # fmt: skip
 
 

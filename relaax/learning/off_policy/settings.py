@@ -10,7 +10,7 @@ from pydantic import Field, PositiveFloat, PositiveInt, field_validator, model_v
 
 from relaax.algorithm_base import Section
 from relaax.learning.action_settings import ActionSettings, Numbers
-from relaax.learning.method_config import MethodSettings
+from relaax.learning.method_config import MethodSettings, SharingSettings
 from relaax.parameters.schedule import Linear, Schedule
 
 FloatArray = npt.NDArray[np.float32]
@@ -33,7 +33,7 @@ class PrioritySection(Section):
         return Schedule("beta of priorities", self.beta, 1.0, self.beta_updates, "beta_updates")
 
 
-class OffPolicySettings(MethodSettings):
+class OffPolicySettings(MethodSettings, SharingSettings):
     """Derive an algorithm's settings from it: they add actions, and may give other defaults."""
 
     #: So many of the latest states are an observation, side by side along the last axis. One of

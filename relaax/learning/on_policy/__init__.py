@@ -22,9 +22,9 @@ from relaax.learning.on_policy.config import (
 from relaax.learning.on_policy.continuous import ContinuousSettings
 from relaax.learning.on_policy.discrete import DiscreteSettings
 from relaax.learning.on_policy.networks import VALUE
-from relaax.learning.on_policy.policy_settings import PolicySettings
+from relaax.learning.on_policy.policy_settings import PolicySettings, RolloutSettings
 
 __all__ = [
     "VALUE", "ActorCriticConfig", "ActorCriticSettings", "ContinuousSettings", "DiscreteSettings",
-    "PolicyConfig", "PolicySettings", "VTraceSection"
+    "PolicyConfig", "PolicySettings", "RolloutSettings", "VTraceSection"
 ]  # fmt: skip

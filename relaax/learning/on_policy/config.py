@@ -10,7 +10,7 @@ from relaax.algorithm_base.config_base import require_effect
 from relaax.learning.method_config import MethodConfig
 from relaax.learning.on_policy.continuous import Actions
 from relaax.learning.on_policy.networks import layers_of, network_of
-from relaax.learning.on_policy.policy_settings import PolicySettings
+from relaax.learning.on_policy.policy_settings import PolicySettings, RolloutSettings
 from relaax.learning.previous import previous_size
 from relaax.learning.rollouts import LOG_PROBABILITY
 from relaax.spaces import Space
@@ -137,12 +137,12 @@ class PolicyConfig(MethodConfig):
     ``algorithm`` is its name in checkpoints.
     """
 
-    settings: PolicySettings
+    settings: RolloutSettings
     #: What is recorded of each choice, for what learns; see ``Columns.of``.
     extras: tuple[str, ...] = (LOG_PROBABILITY,)
 
     def __init__(
-        self, config: Mapping[str, Any], algorithm: str, settings: PolicySettings, actions: Actions
+        self, config: Mapping[str, Any], algorithm: str, settings: RolloutSettings, actions: Actions
     ) -> None:
         super().__init__(config)
         self.settings = settings

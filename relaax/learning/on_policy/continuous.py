@@ -11,7 +11,7 @@ from relaax.learning.action_settings import ActionSettings
 from relaax.learning.action_units import ActionUnits
 from relaax.learning.distributions import DiagonalGaussian, Distribution
 from relaax.learning.networks import POLICY, Head
-from relaax.learning.on_policy.policy_settings import PolicySettings
+from relaax.learning.on_policy.policy_settings import RolloutSettings
 from relaax.spaces import Space
 
 
@@ -36,7 +36,7 @@ class Actions:
         return self.policy or Head(POLICY, self.distribution.outputs)
 
 
-class ContinuousSettings(ActionSettings, PolicySettings):
+class ContinuousSettings(ActionSettings, RolloutSettings):
     """Actions that are arrays of numbers, each drawn from a normal distribution."""
 
     #: Whether the standard deviations depend on the state, as in the seed, or are parameters.

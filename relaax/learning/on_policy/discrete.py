@@ -5,12 +5,12 @@ from pydantic import model_validator
 from relaax.learning.action_mask import ActionMask
 from relaax.learning.distributions import Distribution, distribution_of
 from relaax.learning.on_policy.continuous import Actions
-from relaax.learning.on_policy.policy_settings import PolicySettings
+from relaax.learning.on_policy.policy_settings import RolloutSettings
 from relaax.learning.shapes import CountOrSizes
 from relaax.spaces import Space, discrete
 
 
-class DiscreteSettings(PolicySettings):
+class DiscreteSettings(RolloutSettings):
     """Actions that are described by ``action_size`` or by ``action_bits``."""
 
     #: Number of discrete actions; or a list: of several choices at once, the actions of each.

@@ -13,7 +13,7 @@ from relaax.learning.networks import (
     read_network,
 )
 from relaax.learning.networks.description import written
-from relaax.learning.on_policy.policy_settings import PolicySettings
+from relaax.learning.on_policy.policy_settings import RolloutSettings
 from relaax.learning.shapes import stacked_shape
 from relaax.observations import UNNAMED
 
@@ -21,7 +21,7 @@ from relaax.observations import UNNAMED
 VALUE = "value"
 
 
-def network_of(settings: PolicySettings, policy: Head, previous: int) -> Network:
+def network_of(settings: RolloutSettings, policy: Head, previous: int) -> Network:
     """Return the network below ``policy`` and a value; ValueError for one that cannot be made.
 
     ``previous``: how many numbers an action is as an input.

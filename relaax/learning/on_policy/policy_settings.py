@@ -13,7 +13,7 @@ from pydantic import (
 )
 
 from relaax.algorithm_base.config_base import require_effect
-from relaax.learning.method_config import MethodSettings
+from relaax.learning.method_config import MethodSettings, SharingSettings
 from relaax.parameters.optimizers import OptimizerSections
 from relaax.parameters.schedule import Schedule
 
@@ -27,10 +27,11 @@ BATCHES_STORED = 32
 FEW_ENVIRONMENTS = 32
 
 
-class PolicySettings(MethodSettings, OptimizerSections):
-    """The keys of the ``algorithm:`` section that say what is learnt, and how much of it.
+class RolloutSettings(MethodSettings):
+    """The keys of the ``algorithm:`` section that describe network, rollouts, and their learner.
 
-    What describes its actions is in ``DiscreteSettings`` and ``ContinuousSettings``.
+    Those of actions are in ``DiscreteSettings`` and ``ContinuousSettings``, and those of learning
+    by gradients in ``PolicySettings``.
     """
 
     #: Units of the dense layers before the heads; None: [256] after convolutions, else [64, 64].
@@ -46,24 +47,6 @@ class PolicySettings(MethodSettings, OptimizerSections):
     episode_len: PositiveInt = 5
     #: Environment steps of all agents together after which the training is over.
     max_global_step: float = Field(1e8, ge=1)
-    #: Annealed to zero at ``max_global_step`` (Mnih et al. 2016, section 5.1).
-    initial_learning_rate: PositiveFloat = 7e-4
-    #: The step at which annealing begins: a training that has ended goes on with a new schedule.
-    anneal_from: float = Field(0.0, ge=0)
-    entropy_beta: float = Field(0.01, ge=0)
-    #: Weight of the value loss beside the policy loss.
-    value_loss_weight: PositiveFloat = 0.5
-    #: Lambda of the returns: 1 for n-step returns, less to trust the values more than the rewards.
-    trace_decay: float = Field(1.0, ge=0, le=1)
-    #: Give the advantages of each update mean 0 and standard deviation 1.
-    normalize_advantages: bool = False
-    #: How often each rollout is learnt from, with an update each time.
-    passes: PositiveInt = 1
-    #: Into how many updates the rollouts of each pass are divided at random.
-    minibatches: PositiveInt = 1
-    #: Stop moving the probability of an action once it is this fraction away from what it was
-    #: when the action was chosen; None moves it freely.
-    policy_clip: float | None = Field(None, gt=0, lt=1)
     #: Where rollouts are learnt from: in workers, whose gradients move the parameters of the
     #: parameter server, or in a process of its own, which publishes the parameters.
     learner: Literal["worker", "process"] = "worker"
@@ -78,7 +61,7 @@ class PolicySettings(MethodSettings, OptimizerSections):
     pull_interval_s: PositiveFloat = 0.02
 
     @model_validator(mode="after")
-    def _describes_one_network(self) -> "PolicySettings":
+    def _describes_one_network(self) -> "RolloutSettings":
         given = sorted(self.model_fields_set & {"hidden_layers", "lstm", "lstm_size"})
         if self.network is not None and given:
             raise ValueError(f"network and {given[0]} exclude each other: write all layers there")
@@ -94,7 +77,7 @@ class PolicySettings(MethodSettings, OptimizerSections):
             )
 
     @model_validator(mode="after")
-    def _keeps_its_batches(self) -> "PolicySettings":
+    def _keeps_its_batches(self) -> "RolloutSettings":
         if self.learner == "worker":
             keys = ("burn_in", "max_policy_lag", "replay_size", "pull_interval_s", "learners")
             require_effect(self, keys, "learner: process")
@@ -128,31 +111,10 @@ class PolicySettings(MethodSettings, OptimizerSections):
     def _stored_batch_steps(self) -> int:
         return self.rollouts_of_batch * (self.episode_len + self.burn_in)
 
-    @model_validator(mode="after")
-    def _anneals(self) -> "PolicySettings":
-        if self.anneal_from >= self.max_global_step:
-            raise ValueError(
-                f"anneal_from, {self.anneal_from:g}, must lie below max_global_step, "
-                f"{self.max_global_step:g}"
-            )
-        return self
-
     @field_validator("hidden_layers", mode="before")
     @classmethod
     def _sequence(cls, value: Any) -> Any:
         return tuple(value) if isinstance(value, list) else value
-
-    def annealing(self) -> Schedule:
-        """Return the part of ``initial_learning_rate`` by the global step."""
-        return Schedule(
-            name="learning rate",
-            start=1.0,
-            end=0.0,
-            until=self.max_global_step,
-            until_key="max_global_step",
-            begin=self.anneal_from,
-            begin_key="anneal_from",
-        )
 
     @property
     def is_image(self) -> bool:
@@ -166,3 +128,47 @@ class PolicySettings(MethodSettings, OptimizerSections):
         if self.hidden_layers is not None:
             return self.hidden_layers
         return (256,) if self.is_image else (64, 64)
+
+
+class PolicySettings(RolloutSettings, OptimizerSections, SharingSettings):
+    """The keys of learning from rollouts by gradients of policy and value."""
+
+    #: Annealed to zero at ``max_global_step`` (Mnih et al. 2016, section 5.1).
+    initial_learning_rate: PositiveFloat = 7e-4
+    #: The step at which annealing begins: a training that has ended goes on with a new schedule.
+    anneal_from: float = Field(0.0, ge=0)
+    entropy_beta: float = Field(0.01, ge=0)
+    #: Weight of the value loss beside the policy loss.
+    value_loss_weight: PositiveFloat = 0.5
+    #: Lambda of the returns: 1 for n-step returns, less to trust the values more than the rewards.
+    trace_decay: float = Field(1.0, ge=0, le=1)
+    #: Give the advantages of each update mean 0 and standard deviation 1.
+    normalize_advantages: bool = False
+    #: How often each rollout is learnt from, with an update each time.
+    passes: PositiveInt = 1
+    #: Into how many updates the rollouts of each pass are divided at random.
+    minibatches: PositiveInt = 1
+    #: Stop moving the probability of an action once it is this fraction away from what it was
+    #: when the action was chosen; None moves it freely.
+    policy_clip: float | None = Field(None, gt=0, lt=1)
+
+    @model_validator(mode="after")
+    def _anneals(self) -> "PolicySettings":
+        if self.anneal_from >= self.max_global_step:
+            raise ValueError(
+                f"anneal_from, {self.anneal_from:g}, must lie below max_global_step, "
+                f"{self.max_global_step:g}"
+            )
+        return self
+
+    def annealing(self) -> Schedule:
+        """Return the part of ``initial_learning_rate`` by the global step."""
+        return Schedule(
+            name="learning rate",
+            start=1.0,
+            end=0.0,
+            until=self.max_global_step,
+            until_key="max_global_step",
+            begin=self.anneal_from,
+            begin_key="anneal_from",
+        )

@@ -24,13 +24,10 @@ class Builder(OnPolicyBuilder):
 
         from .method_tf import POLICY, ActorCriticReplay
 
-        keys = self.config.settings
-        rates = {POLICY: keys.initial_learning_rate}
+        keys, initial = self.config.settings, {POLICY: self.parameters().initial}
+        fresh = Input(keys.fresh, rollouts_of, is_on_policy=True)
         return ActorCriticReplay(
             self.network(), keys.rewards_gamma, keys.entropy_beta, keys.largest_weight,
-            Variables({POLICY: self.parameters().initial}, {}, rates),
-            {
-                ROLLOUTS: Input(keys.fresh, rollouts_of, is_on_policy=True),
-                REPLAYED: Input(keys.replayed, rollouts_of),
-            },
+            Variables(initial, {}, {POLICY: keys.learning_rate}),
+            {ROLLOUTS: fresh, REPLAYED: Input(keys.replayed, rollouts_of)},
         )  # fmt: skip

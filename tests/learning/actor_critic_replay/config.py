@@ -19,6 +19,8 @@ class Settings(DiscreteSettings):
     replayed: PositiveInt = 32
     #: Up to this, importance weights are taken as they are.
     largest_weight: PositiveFloat = 10.0
+    learning_rate: PositiveFloat = 2e-3
+    entropy_beta: PositiveFloat = 0.01
 
     @property
     def rollouts_of_batch(self):

@@ -15,7 +15,7 @@ class Builder(OnPolicyBuilder):
 
         keys, initial = self.config.settings, {"policy": self.parameters().initial}
         return NaturalGradient(
-            self.network(), graph_of(self.config.actions), keys.rewards_gamma, keys.trace_decay,
-            keys.largest_kl, Variables(initial, {}, {"policy": keys.initial_learning_rate}),
+            self.network(), graph_of(self.config.actions), keys.rewards_gamma, keys.largest_kl,
+            Variables(initial, {}, {"policy": keys.learning_rate}),
             {ROLLOUTS: Input(keys.rollouts_of_batch, rollouts_of, is_on_policy=True)},
         )  # fmt: skip

@@ -10,10 +10,10 @@ from relaax.learning.on_policy import VALUE, DiscreteSettings, PolicyConfig
 
 class Settings(DiscreteSettings):
     learner: Literal["process"] = "process"
-    #: Rollouts of a step.
+    #: Rollouts of a step, and how far it moves the policy.
     rollouts_per_batch: PositiveInt = 16
-    #: How far a step moves the policy.
     largest_kl: PositiveFloat = 0.02
+    learning_rate: PositiveFloat = 3e-3
 
     @property
     def rollouts_of_batch(self):

@@ -10,23 +10,23 @@ from relaax.learning.on_policy import VALUE
 from relaax.learning.returns_tf import n_step_targets, normalized
 from relaax.learning.rollouts import LOG_PROBABILITY
 
-DAMPING, CONJUGATE_STEPS, VALUE_STEPS = 0.1, 10, 20
+DAMPING, CONJUGATE_STEPS, VALUE_STEPS, TRACE_DECAY = 0.1, 10, 20, 0.95
 
 
 class NaturalGradient(GraphLearner):
     """Moves the policy along the natural gradient while that helps; values learn the returns."""
 
-    def __init__(self, network, actions, discount, trace_decay, largest_kl, variables, inputs):
+    def __init__(self, network, actions, discount, largest_kl, variables, inputs):
         super().__init__(variables, inputs)
-        self._network, self._actions, self._largest_kl = network, actions, largest_kl
-        self._discount, self._trace_decay = discount, trace_decay
+        self._network, self._actions = network, actions
+        self._discount, self._largest_kl = discount, largest_kl
 
     def update(self, batch):
         """Section 6 and appendix C: equation (14), Fisher-vector products, and the line search."""
         old, count = tf.identity(self.variables[POLICY]), tf.reduce_sum(batch.valid)
         before, values = self._outputs(old, batch)
         rows = batch.rewards, batch.terminated, batch.valid, values
-        returns, advantages = n_step_targets(*rows, self._discount, self._trace_decay)
+        returns, advantages = n_step_targets(*rows, self._discount, TRACE_DECAY)
         advantages = normalized(advantages, batch.on_policy)
 
         def surrogate(vector):

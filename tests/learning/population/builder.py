@@ -35,6 +35,4 @@ class Builder(MethodBuilder):
         return ParameterParts(initial, {"algorithm": "population"}, keys.max_global_step)
 
     def learner(self, home):
-        return EvolutionStrategy(
-            TABLE, self.parameters().initial, self.config.settings, home.random
-        )
+        return EvolutionStrategy(TABLE, self.parameters().initial, self.config.settings, home.seed)

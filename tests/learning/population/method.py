@@ -13,10 +13,10 @@ def name_of(candidate):
 class EvolutionStrategy(Learner):
     """Sets candidates by their names, and the mean that they are drawn around by default."""
 
-    def __init__(self, table, initial, settings, random):
+    def __init__(self, table, initial, settings, seed):
         take = Input(1, prepare=lambda sample: sample.columns, is_on_policy=True)
         self.inputs = {table: take}
-        self._settings, self._random = settings, random
+        self._settings, self._random = settings, np.random.default_rng(seed)
         self._mean = initial
         self._draw()
 

@@ -45,6 +45,20 @@ def test_a_policy_does_not_depend_on_the_observation_that_the_critic_alone_sees(
     assert (one["value"] != other["value"]).numpy().all()
 
 
+@pytest.mark.parametrize("key", ["passes", "policy_clip", "RMSProp", "learners", "anneal_from"])
+def test_keys_of_gradients_are_refused_where_a_learner_sets_its_values(key):
+    config = load_algorithm(FOLDER / "natural_gradient").module.Config
+    with pytest.raises(ValueError, match=f"{key}: no such key"):
+        config({"state_size": [2], "action_size": 2, key: 1})
+
+
+def test_several_learners_that_set_their_values_are_refused():
+    algorithm = load_algorithm(FOLDER / "recurrent_q")
+    config = algorithm.Config({"state_size": [2], "action_size": 2, "learners": {"count": 2}})
+    with pytest.raises(ConfigurationError, match="learners: RecurrentQLearning sets the values"):
+        algorithm.make_learner(config, 1)
+
+
 def test_a_learner_that_sets_its_values_is_refused_in_a_worker():
     module = load_algorithm(FOLDER / "natural_gradient").module
     config = module.Config({"state_size": [2], "action_size": 2, "learner": "process"})
