@@ -18,6 +18,7 @@ from relaax.learning.networks import (
 from relaax.learning.off_policy.settings import OffPolicySettings
 from relaax.learning.rollouts import Columns
 from relaax.learning.shapes import stacked_shape
+from relaax.observations import UNNAMED
 
 #: The name of what actors act with, the first of what is learnt.
 POLICY_VARIABLE = "policy"
@@ -36,12 +37,12 @@ class OffPolicyConfig(MethodConfig):
     @property
     def stored_columns(self) -> Columns:
         """What is stored of a step: of a history, the newest state, before it is filtered."""
-        settings = self.settings
         columns = self.columns(list(self.filters().states))
-        shape = stacked_shape(settings.inputs, 1)
-        if settings.mask is not None and isinstance(shape, dict):
-            shape = {**shape, settings.mask.name: (settings.mask.outputs,)}
-        return replace(columns, observation_shape=shape)
+        newest = stacked_shape(self.settings.inputs, 1)
+        if isinstance(columns.observation_shape, dict):  # the mask, and the previous step, too
+            named = newest if isinstance(newest, dict) else {UNNAMED: newest}
+            newest = {**columns.observation_shape, **named}
+        return replace(columns, observation_shape=newest)
 
     def filters(self) -> Filters:
         """Return new filters of the states but images, if asked for."""

@@ -12,10 +12,11 @@ from relaax.algorithm_base import Evaluation, Values, Version
 from relaax.learning.distributions import Bernoulli, Categorical, DiagonalGaussian, MultiDiscrete
 from relaax.learning.networks import Head, NetworkParameters, initial_parameters, read_network
 from relaax.learning.networks.numpy_policy import NumpyPolicy
+from relaax.learning.off_policy import OffPolicyConfig, OffPolicySettings
 from relaax.learning.policy import CurrentPolicy
 from relaax.learning.previous import PreviousStep, previous_input, previous_size
 from relaax.learning.rollouts import Columns, RolloutStore
-from relaax.learning.steps import StepRecorder, observations_in
+from relaax.learning.steps import StepRecorder, observations_in, schema_of
 from relaax.spaces import discrete
 from relaax.steps import EXECUTED, FINAL, START, TERMINATED, TRUNCATED
 
@@ -127,6 +128,21 @@ def test_steps_are_stored_with_them():
     found = observations_in(step.columns)
     assert found["previous/reward"].tolist() == [[2.0]]
     assert found[""].tolist() == [[1, 0]]
+
+
+def test_off_policy_configurations_of_ones_own_store_them():
+    class Config(OffPolicyConfig):
+        def __init__(self, config):
+            super().__init__(config)
+            self.settings = OffPolicySettings.model_validate(dict(config))
+            self.actions, self.network = CHOICES, NETWORK
+
+        learning_rates, action_space = {}, None
+
+    schema = schema_of(Config({"state_size": [2]}).stored_columns, is_on_policy=False)
+    shapes = {name: column.shape for name, column in schema.columns.items()}
+    assert shapes["observation/previous/action"] == (3,)
+    assert (shapes["observation"], shapes["observation/previous/reward"]) == ((2,), (1,))
 
 
 @pytest.mark.parametrize(
