@@ -5,6 +5,7 @@ https://arxiv.org/abs/1802.09477, algorithm 1. At each update the critics learn 
 at some of them the policy learns the first critic's values, and the targets of both follow.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,7 +18,7 @@ from relaax.learning.networks.parameters_tf import outputs_of
 from relaax.learning.off_policy import TransitionBatch
 from relaax.learning.off_policy.config import POLICY_VARIABLE
 from relaax.learning.off_policy.critics import CRITICS
-from relaax.learning.off_policy.update_tf import GraphUpdate, Slopes, values_of
+from relaax.learning.off_policy.update_tf import GraphUpdate, Losses, values_of
 from relaax.learning.off_policy.variables_tf import Variables
 
 #: What follows the policy, and the critics.
@@ -94,48 +95,32 @@ class TwinDelayed(GraphUpdate):
             return (POLICY_VARIABLE, CRITICS)
         return (CRITICS,)
 
-    def slopes(self, batch: TransitionBatch, names: tuple[str, ...]) -> Slopes:
+    def losses(
+        self, batch: TransitionBatch, at: Mapping[str, tf.Tensor], names: tuple[str, ...]
+    ) -> Losses:
         """See GraphUpdate."""
-        of_critics, terms, errors = self._critic_slope(batch)
-        gradients = {CRITICS: of_critics}
+        targets = self._targets(batch, at)
+        values = values_of(
+            self._critic_network, at[CRITICS], self._critics, batch.observations, batch.actions
+        )
+        losses = {CRITICS: critic_loss(values, targets, batch.weights)}
+        terms = {"critic loss": losses[CRITICS], "value": tf.reduce_mean(values)}
         if POLICY_VARIABLE in names:
-            gradients[POLICY_VARIABLE], loss = self._policy_slope(batch)
-            terms["policy loss"] = loss
-        return Slopes(gradients, errors, terms)
+            places = self._places(at[POLICY_VARIABLE], batch.observations)
+            first = at[CRITICS][: self._critic_network.manifest.size]
+            chosen = self._values(first, 1, batch.observations, places)[0]
+            losses[POLICY_VARIABLE] = terms["policy loss"] = policy_loss(chosen)
+        return Losses(losses, tf.reduce_mean(tf.abs(values - targets), axis=0), terms)
 
-    def _critic_slope(
-        self, batch: TransitionBatch
-    ) -> tuple[tf.Tensor, dict[str, tf.Tensor], tf.Tensor]:
-        targets = self._targets(batch)
-        with tf.GradientTape() as tape:
-            critics = tf.identity(self.variables[CRITICS])
-            tape.watch(critics)
-            values = values_of(
-                self._critic_network, critics, self._critics, batch.observations, batch.actions
-            )
-            loss = critic_loss(values, targets, batch.weights)
-        errors = tf.reduce_mean(tf.abs(values - targets), axis=0)
-        terms = {"critic loss": loss, "value": tf.reduce_mean(values)}
-        return tape.gradient(loss, critics), terms, errors
-
-    def _targets(self, batch: TransitionBatch) -> tf.Tensor:
+    def _targets(self, batch: TransitionBatch, at: Mapping[str, tf.Tensor]) -> tf.Tensor:
         rates, following = self._rates, batch.next_observations
-        places = self._places(self.variables[TARGET_POLICY], following)
+        places = self._places(at[TARGET_POLICY], following)
         if rates.target_noise:
             places = smoothed_places(
                 places, batch.noise, rates.target_noise, rates.target_noise_clip
             )
-        values = self._values(self.variables[TARGET_CRITICS], self._critics, following, places)
+        values = self._values(at[TARGET_CRITICS], self._critics, following, places)
         return target_values(batch.rewards, batch.discounts, values)
-
-    def _policy_slope(self, batch: TransitionBatch) -> tuple[tf.Tensor, tf.Tensor]:
-        with tf.GradientTape() as tape:
-            policy = tf.identity(self.variables[POLICY_VARIABLE])
-            tape.watch(policy)
-            places = self._places(policy, batch.observations)
-            first = self.variables[CRITICS][: self._critic_network.manifest.size]
-            loss = policy_loss(self._values(first, 1, batch.observations, places)[0])
-        return tape.gradient(loss, policy), loss
 
     def _places(self, policy: tf.Tensor, observations: Any) -> tf.Tensor:
         """Return the policy's actions [B, A], in [-1, 1]."""

@@ -7,6 +7,7 @@ https://arxiv.org/abs/1707.06887, algorithm 1). At each update the network learn
 earned and the best action behind it by the target network, which follows at some of them.
 """
 
+from collections.abc import Mapping
 from typing import Any
 
 import tensorflow as tf
@@ -17,7 +18,7 @@ from relaax.learning.networks import Network
 from relaax.learning.networks.parameters_tf import outputs_of
 from relaax.learning.off_policy import TransitionBatch
 from relaax.learning.off_policy.config import POLICY_VARIABLE
-from relaax.learning.off_policy.update_tf import GraphUpdate, Slopes
+from relaax.learning.off_policy.update_tf import GraphUpdate, Losses, Terms
 from relaax.learning.off_policy.variables_tf import Variables
 
 #: What follows the network.
@@ -91,30 +92,34 @@ class QLearning(GraphUpdate):
         self._gradient_norm = gradient_norm
         self._mask = action_mask
 
-    def slopes(self, batch: TransitionBatch, names: tuple[str, ...]) -> Slopes:
+    def losses(
+        self, batch: TransitionBatch, at: Mapping[str, tf.Tensor], names: tuple[str, ...]
+    ) -> Losses:
         """See GraphUpdate."""
         learn = self._losses if self._values.atoms == 1 else self._distributional_losses
-        behind = self._behind(batch)
-        with tf.GradientTape() as tape:
-            vector = tf.identity(self.variables[POLICY_VARIABLE])
-            tape.watch(vector)
-            outputs = self._outputs(vector, batch.observations)
-            losses, errors = learn(batch, outputs, behind)
-            loss = tf.reduce_mean(losses * batch.weights)
-        gradient = tape.gradient(loss, vector)
-        norm = tf.norm(gradient)
-        if self._gradient_norm is not None:
-            gradient *= tf.minimum(1.0, self._gradient_norm / tf.maximum(norm, 1e-12))
+        outputs = self._outputs(at[POLICY_VARIABLE], batch.observations)
+        losses, errors = learn(batch, outputs, self._behind(batch, at))
+        loss = tf.reduce_mean(losses * batch.weights)
         value = tf.reduce_mean(tf.reduce_max(self._graph_values.values(outputs), axis=1))
-        terms = {"loss": loss, "value": value, "gradient norm": norm}
-        return Slopes({POLICY_VARIABLE: gradient}, errors, terms)
+        return Losses({POLICY_VARIABLE: loss}, errors, {"loss": loss, "value": value})
 
-    def _behind(self, batch: TransitionBatch) -> tf.Tensor:
+    def gradients(
+        self, batch: TransitionBatch, names: tuple[str, ...]
+    ) -> tuple[dict[str, tf.Tensor], tf.Tensor, Terms]:
+        """See GraphUpdate: a gradient that is too long is scaled down."""
+        gradients, errors, terms = super().gradients(batch, names)
+        norm = tf.norm(gradients[POLICY_VARIABLE])
+        if self._gradient_norm is not None:
+            gradients[POLICY_VARIABLE] *= tf.minimum(
+                1.0, self._gradient_norm / tf.maximum(norm, 1e-12)
+            )
+        return gradients, errors, {**terms, "gradient norm": norm}
+
+    def _behind(self, batch: TransitionBatch, at: Mapping[str, tf.Tensor]) -> tf.Tensor:
         """Return the outputs [B, A, atoms] of the best actions behind a step; 0 for others."""
-        outputs = self._outputs(self.variables[TARGET], batch.next_observations)
-        chosen_by = outputs
+        outputs = chosen_by = self._outputs(at[TARGET], batch.next_observations)
         if self._is_double:
-            chosen_by = self._outputs(self.variables[POLICY_VARIABLE], batch.next_observations)
+            chosen_by = self._outputs(at[POLICY_VARIABLE], batch.next_observations)
         best = self._one_hot(self._graph_values.mode(chosen_by))
         return tf.reduce_sum(self._graph_values.logits(outputs) * best, axis=1)
 

@@ -6,6 +6,7 @@ the policy the smaller of their values and its entropy, and the temperature the 
 asked for; the target critics follow. All gradients are those at the parameters before the update.
 """
 
+from collections.abc import Mapping
 from typing import Any
 
 import tensorflow as tf
@@ -16,7 +17,7 @@ from relaax.learning.networks.parameters_tf import outputs_of
 from relaax.learning.off_policy import TransitionBatch
 from relaax.learning.off_policy.config import POLICY_VARIABLE
 from relaax.learning.off_policy.critics import CRITICS
-from relaax.learning.off_policy.update_tf import GraphUpdate, Slopes, values_of
+from relaax.learning.off_policy.update_tf import GraphUpdate, Losses, values_of
 from relaax.learning.off_policy.variables_tf import Variables
 
 from .config import LOG_TEMPERATURE
@@ -80,59 +81,38 @@ class SoftActorCritic(GraphUpdate):
         self._distribution = distribution
         self._target_entropy = target_entropy
 
-    def slopes(self, batch: TransitionBatch, names: tuple[str, ...]) -> Slopes:
+    def losses(
+        self, batch: TransitionBatch, at: Mapping[str, tf.Tensor], names: tuple[str, ...]
+    ) -> Losses:
         """See GraphUpdate."""
-        temperature = tf.exp(self.variables[LOG_TEMPERATURE][0])
-        targets = self._soft_targets(batch, temperature)
-        of_critics, critic_terms, errors = self._critic_slope(batch, targets)
-        of_policy, policy_terms, likelihoods = self._policy_slope(batch, temperature)
-        return Slopes(
-            gradients={
-                POLICY_VARIABLE: of_policy,
-                CRITICS: of_critics,
-                LOG_TEMPERATURE: self._temperature_slope(likelihoods),
-            },
-            errors=errors,
-            terms={**critic_terms, **policy_terms, "temperature": temperature},
-        )
+        temperature = tf.exp(at[LOG_TEMPERATURE][0])
+        targets = self._soft_targets(batch, at, temperature)
+        values = self._values(at[CRITICS], batch.observations, batch.actions)
+        actions, likelihoods = self._choose(at[POLICY_VARIABLE], batch.observations, batch.noise[0])
+        chosen = self._values(at[CRITICS], batch.observations, actions)
+        losses = {
+            CRITICS: critic_loss(values, targets, batch.weights),
+            POLICY_VARIABLE: policy_loss(chosen, likelihoods, temperature),
+            LOG_TEMPERATURE: temperature_loss(
+                at[LOG_TEMPERATURE], likelihoods, self._target_entropy
+            ),
+        }
+        terms = {
+            "critic loss": losses[CRITICS],
+            "value": tf.reduce_mean(values),
+            "policy loss": losses[POLICY_VARIABLE],
+            "entropy": -tf.reduce_mean(likelihoods),
+            "temperature": temperature,
+        }
+        return Losses(losses, tf.reduce_mean(tf.abs(values - targets), axis=0), terms)
 
-    def _soft_targets(self, batch: TransitionBatch, temperature: tf.Tensor) -> tf.Tensor:
+    def _soft_targets(
+        self, batch: TransitionBatch, at: Mapping[str, tf.Tensor], temperature: tf.Tensor
+    ) -> tf.Tensor:
         following = batch.next_observations
-        policy = self.variables[POLICY_VARIABLE]
-        actions, likelihoods = self._choose(policy, following, batch.noise[1])
-        values = self._values(self.variables[TARGETS], following, actions)
+        actions, likelihoods = self._choose(at[POLICY_VARIABLE], following, batch.noise[1])
+        values = self._values(at[TARGETS], following, actions)
         return soft_target(batch.rewards, batch.discounts, values, likelihoods, temperature)
-
-    def _critic_slope(
-        self, batch: TransitionBatch, targets: tf.Tensor
-    ) -> tuple[tf.Tensor, dict[str, tf.Tensor], tf.Tensor]:
-        with tf.GradientTape() as tape:
-            critics = tf.identity(self.variables[CRITICS])
-            tape.watch(critics)
-            values = self._values(critics, batch.observations, batch.actions)
-            loss = critic_loss(values, targets, batch.weights)
-        errors = tf.reduce_mean(tf.abs(values - targets), axis=0)
-        terms = {"critic loss": loss, "value": tf.reduce_mean(values)}
-        return tape.gradient(loss, critics), terms, errors
-
-    def _policy_slope(
-        self, batch: TransitionBatch, temperature: tf.Tensor
-    ) -> tuple[tf.Tensor, dict[str, tf.Tensor], tf.Tensor]:
-        with tf.GradientTape() as tape:
-            policy = tf.identity(self.variables[POLICY_VARIABLE])
-            tape.watch(policy)
-            actions, likelihoods = self._choose(policy, batch.observations, batch.noise[0])
-            values = self._values(self.variables[CRITICS], batch.observations, actions)
-            loss = policy_loss(values, likelihoods, temperature)
-        terms = {"policy loss": loss, "entropy": -tf.reduce_mean(likelihoods)}
-        return tape.gradient(loss, policy), terms, likelihoods
-
-    def _temperature_slope(self, likelihoods: tf.Tensor) -> tf.Tensor:
-        with tf.GradientTape() as tape:
-            log_temperature = tf.identity(self.variables[LOG_TEMPERATURE])
-            tape.watch(log_temperature)
-            loss = temperature_loss(log_temperature, likelihoods, self._target_entropy)
-        return tape.gradient(loss, log_temperature)
 
     def _choose(
         self, policy: tf.Tensor, observations: Any, noise: tf.Tensor

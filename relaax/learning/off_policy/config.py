@@ -38,7 +38,7 @@ class OffPolicyConfig(MethodConfig):
     def stored_columns(self) -> Columns:
         """What is stored of a step: of a history, the newest state, before it is filtered."""
         columns = self.columns(list(self.filters().states))
-        newest = stacked_shape(self.settings.inputs, 1)
+        newest: Any = stacked_shape(self.settings.inputs, 1)
         if isinstance(columns.observation_shape, dict):  # the mask, and the previous step, too
             named = newest if isinstance(newest, dict) else {UNNAMED: newest}
             newest = {**columns.observation_shape, **named}

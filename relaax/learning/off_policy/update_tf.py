@@ -21,20 +21,23 @@ from relaax.learning.tensorflow_runtime_tf import has_gpu
 FloatArray = npt.NDArray[np.float32]
 
 
-@dataclass(frozen=True)
-class Slopes:
-    """What one batch says."""
+Terms = dict[str, tf.Tensor]
 
-    #: Of what is learnt, [size] by name.
-    gradients: dict[str, tf.Tensor]
+
+@dataclass(frozen=True)
+class Losses:
+    """The losses of a batch, inside a graph."""
+
+    #: By the name of the variable that each is minimised by, which alone its gradient is of.
+    by_name: dict[str, tf.Tensor]
     #: Of each transition, [B].
     errors: tf.Tensor
     #: Numbers by name, to be shown.
-    terms: dict[str, tf.Tensor]
+    terms: Terms
 
 
 class GraphUpdate(ABC):
-    """Computes the gradients of a batch, takes a step, and moves what follows.
+    """Computes the gradients of ``losses``, takes a step, and moves what follows.
 
     All gradients of an update are those at the variables before it. Followers go ``target_rate`` of
     their way at every ``target_every``-th update.
@@ -48,12 +51,28 @@ class GraphUpdate(ABC):
         self._target_every = target_every
         kinds = {"jit_compile": has_gpu(), "autograph": False}
         self._whole = tf.function(self._update, **kinds)
-        self._slopes = tf.function(self._joined_slopes, **kinds)
+        self._joined = tf.function(self._joined_gradients, **kinds)
         self._following = tf.function(self._follow, **kinds)
 
     @abstractmethod
-    def slopes(self, batch: TransitionBatch, names: tuple[str, ...]) -> Slopes:
-        """Return the gradients of the variables ``names``, inside a graph."""
+    def losses(
+        self, batch: TransitionBatch, at: Mapping[str, tf.Tensor], names: tuple[str, ...]
+    ) -> Losses:
+        """Return the losses of the variables ``names``, inside a graph.
+
+        at: all variables by name, [size]; those that are learnt are watched.
+        """
+
+    def gradients(
+        self, batch: TransitionBatch, names: tuple[str, ...]
+    ) -> tuple[dict[str, tf.Tensor], tf.Tensor, Terms]:
+        """Return the gradients of ``names`` [size], errors [B] and terms, inside a graph."""
+        with tf.GradientTape(persistent=True) as tape:
+            at = self.variables.all()
+            tape.watch([at[name] for name in self.variables.names])
+            losses = self.losses(batch, at, names)
+        gradients = {name: tape.gradient(losses.by_name[name], at[name]) for name in names}
+        return gradients, losses.errors, losses.terms
 
     def learnt(self, number: int) -> tuple[str, ...]:
         """Return the names of what is learnt in the update of this number, from 1."""
@@ -74,7 +93,7 @@ class GraphUpdate(ABC):
 
     def gradient(self, batch: TransitionBatch) -> tuple[FloatVector, FloatArray, dict[str, float]]:
         """Return the gradients of all that is learnt, joined [sizes], errors and terms."""
-        joined, errors, terms = self._slopes(*vars(batch).values())
+        joined, errors, terms = self._joined(*vars(batch).values())
         return joined.numpy(), errors.numpy(), _numbers(terms)
 
     def load(self, joined: FloatVector, number: int) -> None:
@@ -101,21 +120,18 @@ class GraphUpdate(ABC):
 
     def _update(
         self, names: tuple[str, ...], moves_followers: bool, *columns: tf.Tensor
-    ) -> tuple[tf.Tensor, dict[str, tf.Tensor]]:
-        slopes = self.slopes(TransitionBatch(*columns), names)
+    ) -> tuple[tf.Tensor, Terms]:
+        gradients, errors, terms = self.gradients(TransitionBatch(*columns), names)
         for name in names:
-            self.variables.descend(name, slopes.gradients[name])
+            self.variables.descend(name, gradients[name])
         if moves_followers:
             self._follow()
-        return slopes.errors, slopes.terms
+        return errors, terms
 
-    def _joined_slopes(
-        self, *columns: tf.Tensor
-    ) -> tuple[tf.Tensor, tf.Tensor, dict[str, tf.Tensor]]:
+    def _joined_gradients(self, *columns: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor, Terms]:
         names = self.variables.names
-        slopes = self.slopes(TransitionBatch(*columns), names)
-        joined = tf.concat([slopes.gradients[name] for name in names], axis=0)
-        return joined, slopes.errors, slopes.terms
+        gradients, errors, terms = self.gradients(TransitionBatch(*columns), names)
+        return tf.concat([gradients[name] for name in names], axis=0), errors, terms
 
     def _follow(self) -> None:
         self.variables.follow(self._target_rate)

@@ -82,6 +82,10 @@ class Variables:
         """Return a variable [size]."""
         return self._variables[name]
 
+    def all(self) -> dict[str, tf.Tensor]:
+        """Return the values of all of them by name, inside a graph."""
+        return {name: tf.identity(variable) for name, variable in self._variables.items()}
+
     def descend(self, name: str, gradient: tf.Tensor) -> None:
         """Take a step down ``gradient`` [size], inside a graph."""
         self._adam[name].apply(self._variables[name], gradient)
