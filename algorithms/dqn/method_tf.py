@@ -19,7 +19,7 @@ from relaax.learning.networks.parameters_tf import outputs_of
 from relaax.learning.off_policy import TransitionBatch
 from relaax.learning.off_policy.config import POLICY_VARIABLE
 from relaax.learning.off_policy.update_tf import GraphUpdate, Losses, Terms
-from relaax.learning.off_policy.variables_tf import Variables
+from relaax.learning.variables_tf import Variables
 
 #: What follows the network.
 TARGET = "target"

@@ -18,7 +18,7 @@ from relaax.learning.off_policy import TransitionBatch
 from relaax.learning.off_policy.config import POLICY_VARIABLE
 from relaax.learning.off_policy.critics import CRITICS
 from relaax.learning.off_policy.update_tf import GraphUpdate, Losses, values_of
-from relaax.learning.off_policy.variables_tf import Variables
+from relaax.learning.variables_tf import Variables
 
 from .config import LOG_TEMPERATURE
 

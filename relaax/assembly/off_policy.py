@@ -103,8 +103,8 @@ class OffPolicyBuilder(MethodBuilder[ConfigT]):
 
     def learner(self, home: Home) -> Learner:
         """See Builder."""
-        from relaax.learning.off_policy.variables_tf import Variables
         from relaax.learning.tensorflow_runtime_tf import configure_tensorflow
+        from relaax.learning.variables_tf import Variables
 
         config, settings, random = self.config, self.config.settings, home.random
         configure_tensorflow(settings.gpu, has_the_machine=True, splits_operations=True)

@@ -20,6 +20,7 @@ Learning
 ``off_policy``          learning from stored transitions
 ``placements``          where a learner runs: in a worker, or in a process of its own
 ``graph_learner_tf``    a learner that sets values itself, by one graph over rollouts
+``variables_tf``        variables that a learner sets itself, and Adam for them
 ``gradients_tf``        gradients of an algorithm's objective, padded and compiled
 ``losses_tf``           terms that losses are made of
 ``returns_tf``          targets of values, and advantages

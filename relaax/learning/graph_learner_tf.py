@@ -10,8 +10,8 @@ import tensorflow as tf
 from relaax.algorithm_base import DEFAULT, FloatVector, Input, Learner, Step
 from relaax.learning.gradients_tf import GraphRollouts, Terms
 from relaax.learning.off_policy.config import POLICY_VARIABLE
-from relaax.learning.off_policy.variables_tf import Variables
 from relaax.learning.rollouts import RolloutBatch
+from relaax.learning.variables_tf import Variables
 
 Array = npt.NDArray[Any]
 

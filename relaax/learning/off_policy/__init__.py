@@ -4,7 +4,6 @@
 ``config``        the same as the servers want it
 ``critics``       networks that value actions
 ``learner``       makes an update of each batch, and what it asks of that
-``variables_tf``  the variables that an update changes, and Adam for them
 ``update_tf``     an update of all that is learnt, as one graph; the values that critics give
 """
 

@@ -15,8 +15,8 @@ from relaax.learning.networks.parameters_tf import outputs_of
 from relaax.learning.off_policy.config import POLICY_VARIABLE
 from relaax.learning.off_policy.critics import ACTION, OBSERVATION, VALUE
 from relaax.learning.off_policy.learner import TransitionBatch
-from relaax.learning.off_policy.variables_tf import Variables
 from relaax.learning.tensorflow_runtime_tf import has_gpu
+from relaax.learning.variables_tf import Variables
 
 FloatArray = npt.NDArray[np.float32]
 

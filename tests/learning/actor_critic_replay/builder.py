@@ -20,7 +20,7 @@ class Builder(OnPolicyBuilder):
         return replace(parts, tables={**parts.tables, REPLAYED: replayed})
 
     def learner(self, home):
-        from relaax.learning.off_policy.variables_tf import Variables
+        from relaax.learning.variables_tf import Variables
 
         from .method_tf import POLICY, ActorCriticReplay
 

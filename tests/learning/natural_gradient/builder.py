@@ -9,7 +9,7 @@ from relaax.learning.steps import rollouts_of
 class Builder(OnPolicyBuilder):
     def learner(self, home):
         from relaax.learning.distributions.graph_tf import graph_of
-        from relaax.learning.off_policy.variables_tf import Variables
+        from relaax.learning.variables_tf import Variables
 
         from .method_tf import NaturalGradient
 

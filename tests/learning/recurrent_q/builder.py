@@ -25,7 +25,7 @@ class Builder(OffPolicyBuilder):
         return replace(super().policy(seed), make_noise=noise)
 
     def learner(self, home):
-        from relaax.learning.off_policy.variables_tf import Variables
+        from relaax.learning.variables_tf import Variables
 
         from .method_tf import POLICY, TARGET, RecurrentQLearning
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from relaax.learning.off_policy.variables_tf import GraphAdam
+from relaax.learning.variables_tf import GraphAdam
 from relaax.parameters.optimizers import Adam, AdamSettings
 
 SETTINGS = [AdamSettings(), AdamSettings(beta1=0.5, beta2=0.9, epsilon=1e-3, weight_decay=0.1)]

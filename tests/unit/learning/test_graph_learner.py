@@ -19,7 +19,7 @@ def _learner():
     import tensorflow as tf
 
     from relaax.learning.graph_learner_tf import GraphLearner
-    from relaax.learning.off_policy.variables_tf import Variables
+    from relaax.learning.variables_tf import Variables
 
     class Counting(GraphLearner):
         """Adds the number of steps of its first table to each parameter."""
