@@ -10,7 +10,7 @@ The transport; an algorithm uses it unless it exports a ``BridgeControl`` of its
 ``places``             which place an environment has among all
 ``gate``               keeps calls out of a parameter server that is about to stop
 ``traffic``            counts its calls and their bytes
-``vectors``            messages that carry a vector
+``vectors``            messages that carry a vector, made and read
 ``training_watch``     counts steps, and asks whether the training is over
 
 The values:

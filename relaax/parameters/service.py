@@ -9,26 +9,11 @@ from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
-from typing import NamedTuple, NoReturn, Protocol, TypeVar
+from typing import NamedTuple, NoReturn, TypeVar
 
 import grpc
-import numpy as np
 
-from relaax.algorithm_base import (
-    DEFAULT,
-    Evaluations,
-    Gradient,
-    Lineage,
-    Metrics,
-    NewValues,
-    Parameters,
-    Phase,
-    Slice,
-    Statistics,
-    StepCounter,
-    Values,
-    Version,
-)
+from relaax.algorithm_base import DEFAULT, Gradient, ParameterLink, Phase, Slice, Values, Version
 from relaax.errors import NotContinued, ParameterServerAway
 from relaax.net.refusals import address_of, handlers_of
 from relaax.parameters import bridge_pb2
@@ -41,7 +26,16 @@ from relaax.parameters.sender_totals import (
     require_reachable,
 )
 from relaax.parameters.traffic import Traffic
-from relaax.parameters.vectors import SERVICE, UPDATES, VALUES, WithVector
+from relaax.parameters.vectors import (
+    PHASES,
+    SERVICE,
+    UPDATES,
+    VALUES,
+    WithVector,
+    new_values_of,
+    update_of,
+    values_message,
+)
 from relaax.telemetry.kept_counts import KeptCounts
 from relaax.telemetry.throttled_log import FailureLog, in_words
 
@@ -50,23 +44,12 @@ LATELY_S = 5.0
 
 _log = logging.getLogger(__name__)
 
-_PHASES = {
-    Phase.TRAINING: bridge_pb2.Status.TRAINING,
-    Phase.SERVING: bridge_pb2.Status.SERVING,
-    Phase.CLOSING: bridge_pb2.Status.CLOSING,
-}
-
 #: One that is about to stop waits so long for calls: far longer than any takes but that of a
 #: learner which waits for others. These are refused by then, so that it would wait in vain.
 CALL_S = 1.0
 
-#: A checkpoint keeps the learner's count of its steps in 64 bits, one of them for the sign.
-_MOST_ITERATIONS = 2**63 - 1
-
 #: Environments of one RLX server.
 _MOST_PLACES = 65_536
-
-_NOTHING = np.zeros(0, np.float32)
 
 
 class _Told(NamedTuple):
@@ -105,19 +88,6 @@ class Listeners:
 Reply = TypeVar("Reply")
 
 
-class Service(StepCounter, Parameters, Protocol):
-    """The roles that a parameter server plays for workers and learners.
-
-    See ``ParameterLink``.
-    """
-
-    def evaluations(self, after: int) -> Evaluations:
-        """Return the scores of evaluations behind the first ``after``."""
-
-    def metrics(self) -> Metrics:
-        """Return where the workers' scalars go."""
-
-
 class ParameterServerServicer:
     """Turns gRPC messages into calls of an algorithm's service, and back.
 
@@ -136,7 +106,7 @@ class ParameterServerServicer:
 
     def __init__(
         self,
-        service: Service,
+        service: ParameterLink,
         missing: Callable[[], str] = str,
         senders: SenderTotals | None = None,
         part: Slice | None = None,
@@ -214,7 +184,7 @@ class ParameterServerServicer:
     def _status(self, caller: str) -> bridge_pb2.Status:
         phase = self.phase
         status = bridge_pb2.Status(
-            phase=_PHASES[phase],
+            phase=PHASES[phase],
             global_t=self._service.add(0),
             incarnation=self._incarnation,
             began_with=self._began_with,
@@ -271,7 +241,7 @@ class ParameterServerServicer:
             computed_with = self._version_of(fields.computed_with)
             if computed_with is None:
                 return self._values_message(self._service.pull(None, policy))
-        update = _update_of(request, computed_with)
+        update = update_of(request, computed_with)
         sys.audit("relaax.bridge.apply")
         if self._part is not None and fields.HasField("at") and isinstance(update, Gradient):
             require_reachable(fields.at, self._service.add(0))
@@ -286,14 +256,8 @@ class ParameterServerServicer:
 
     def _replace(self, request: WithVector[bridge_pb2.Update]) -> WithVector[bridge_pb2.Values]:
         self._traffic.received("publishes", request.vector)
-        new = request.fields.new_values
-        for step in (new.iteration, new.lineage.holds, new.lineage.resumes):
-            if step > _MOST_ITERATIONS:
-                raise ValueError(f"iteration {step} is above {_MOST_ITERATIONS}")
-        vector, shown = _NOTHING if request.vector is None else request.vector, new.lineage
-        lineage = Lineage(shown.training, shown.holds, shown.resumes, shown.afresh)
-        update = NewValues(vector, new.iteration, new.message, lineage)
-        return self._values_message(self._service.push(update, request.fields.policy or DEFAULT))
+        new, policy = new_values_of(request), request.fields.policy or DEFAULT
+        return self._values_message(self._service.push(new, policy))
 
     def _pull(self, request: bridge_pb2.Known) -> WithVector[bridge_pb2.Values]:
         self._traffic.received("reads")
@@ -307,27 +271,7 @@ class ParameterServerServicer:
 
     def _values_message(self, values: Values) -> WithVector[bridge_pb2.Values]:
         self._traffic.sent(values.vector)
-        fields = bridge_pb2.Values(
-            incarnation=self._incarnation,
-            version=values.version.number,
-            global_t=values.global_t,
-            age=values.age_s,
-            published=None if values.info is None else bridge_pb2.Published(**vars(values.info)),
-        )
-        if self._part is not None:
-            fields.begin, fields.size = self._part.begin, self._part.size
-        return WithVector(fields, values.vector)
-
-
-def _update_of(
-    request: WithVector[bridge_pb2.Update], computed_with: Version | None
-) -> Gradient | Statistics:
-    """Return a gradient, or the statistics that come alone."""
-    statistics = [Statistics(np.frombuffer(each, "<f4")) for each in request.fields.statistics]
-    if request.vector is None and len(statistics) == 1:
-        return statistics[0]
-    gradient = _NOTHING if request.vector is None else request.vector
-    return Gradient(gradient, computed_with, request.fields.steps, statistics)
+        return values_message(values, self._incarnation, self._part)
 
 
 def method_handlers(servicer: ParameterServerServicer) -> grpc.GenericRpcHandler:
@@ -335,7 +279,7 @@ def method_handlers(servicer: ParameterServerServicer) -> grpc.GenericRpcHandler
     return handlers_of(SERVICE, servicer, UPDATES, VALUES)
 
 
-def _step_of(service: StepCounter) -> int | None:
+def _step_of(service: ParameterLink) -> int | None:
     try:
         return service.add(0)
     except Exception:  # of an algorithm's own code, which says so to those that ask

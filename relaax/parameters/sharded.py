@@ -28,8 +28,8 @@ from relaax.algorithm_base import (
 from relaax.algorithm_base.bridge_base import gradient_of, require_default
 from relaax.errors import BridgeError
 from relaax.parameters import bridge_pb2
-from relaax.parameters.stub import Bridge, known_message, update_message
-from relaax.parameters.vectors import WithVector
+from relaax.parameters.stub import Bridge
+from relaax.parameters.vectors import WithVector, known_message, update_message
 from relaax.telemetry.metrics import Metrics
 
 _log = logging.getLogger(__name__)

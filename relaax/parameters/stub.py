@@ -18,12 +18,9 @@ from relaax.algorithm_base import (
     Evaluations,
     FloatVector,
     Gradient,
-    Lineage,
     NewValues,
     ParameterLink,
     Phase,
-    PublishedInfo,
-    Statistics,
     Update,
     Values,
     Version,
@@ -32,7 +29,17 @@ from relaax.errors import BridgeError, ParameterServerAway, TokenRefused
 from relaax.net.channels import open_channel
 from relaax.net.reachability import LONGEST_PAUSE_S, Reachability, RetryPause
 from relaax.parameters import bridge_pb2, bridge_pb2_grpc
-from relaax.parameters.vectors import SERVICE_NAME, UPDATES, VALUES, WithVector
+from relaax.parameters.vectors import (
+    PHASES,
+    SERVICE_NAME,
+    UPDATES,
+    VALUES,
+    WithVector,
+    known_message,
+    new_values_message,
+    update_message,
+    values_of,
+)
 from relaax.telemetry.metrics import Metrics
 
 _log = logging.getLogger(__name__)
@@ -46,11 +53,7 @@ FIRST_WAIT_S = 2.0
 #: How long a learner waits for the parameter server when it publishes.
 PUBLISH_TIMEOUT_S = 5.0
 
-_PHASES = {
-    bridge_pb2.Status.TRAINING: Phase.TRAINING,
-    bridge_pb2.Status.SERVING: Phase.SERVING,
-    bridge_pb2.Status.CLOSING: Phase.CLOSING,
-}
+_PHASES = {number: phase for phase, number in PHASES.items()}
 
 
 class MetricsSender(Metrics):
@@ -253,7 +256,7 @@ class Bridge(ParameterLink):
                 f"parameter server {self.url} is one of several shards: name all of them, the "
                 "first one first, in --parameter-server"
             )
-        return _values_of(reply)
+        return values_of(reply)
 
     def metrics(self) -> Metrics:
         """Return where scalars go: to the parameter server, in batches."""
@@ -324,7 +327,7 @@ class Bridge(ParameterLink):
             raise ParameterServerAway(
                 f"parameter server {self.url} did not take what was published ({error.details()})"
             ) from error
-        return _values_of(reply)
+        return values_of(reply)
 
     def _try_to_apply(
         self, message: WithVector[bridge_pb2.Update], computed_with: Version | None
@@ -389,63 +392,3 @@ def refusal_of(error: grpc.RpcError, url: str) -> BridgeError:
     is_not_known = error.code() is grpc.StatusCode.UNAUTHENTICATED
     kind = TokenRefused if is_not_known else BridgeError
     return kind(f"parameter server {url}: {error.details()}")
-
-
-def known_message(known: Version | None, policy: str = DEFAULT) -> bridge_pb2.Known:
-    """Return the message that asks for values unless they are ``known``."""
-    version = known or Version(0)
-    return bridge_pb2.Known(
-        incarnation=version.incarnation, version=version.number, policy=_named(policy)
-    )
-
-
-def update_message(
-    update: Gradient | Statistics,
-    at: int | None = None,
-    want_values: bool = True,
-    policy: str = DEFAULT,
-) -> WithVector[bridge_pb2.Update]:
-    """Return the message that brings an update; a gradient's slice is applied as at step ``at``."""
-    if isinstance(update, Statistics):
-        fields = bridge_pb2.Update(want_values=want_values, policy=_named(policy))
-        fields.statistics.append(_bytes_of(update))
-        return WithVector(fields, None)
-    version = update.computed_with
-    fields = bridge_pb2.Update(
-        computed_with=None if version is None else known_message(version),
-        steps=update.steps,
-        want_values=want_values,
-        at=at,
-        policy=_named(policy),
-        statistics=map(_bytes_of, update.statistics),
-    )
-    return WithVector(fields, update.vector)
-
-
-def _bytes_of(statistics: Statistics) -> bytes:
-    return statistics.vector.astype("<f4").tobytes()
-
-
-def new_values_message(new: NewValues, policy: str = DEFAULT) -> WithVector[bridge_pb2.Update]:
-    """Return the message that brings values which replace others."""
-    shown = new.lineage or Lineage()
-    lineage = bridge_pb2.Lineage(
-        training=shown.training, holds=shown.holds, resumes=shown.resumes, afresh=shown.is_afresh
-    )
-    said = bridge_pb2.NewValues(iteration=new.iteration, message=new.message, lineage=lineage)
-    return WithVector(bridge_pb2.Update(new_values=said, policy=_named(policy)), new.vector)
-
-
-def _named(policy: str) -> str:
-    """Return a policy's name in a message, where the default has none."""
-    return "" if policy == DEFAULT else policy
-
-
-def _values_of(reply: WithVector[bridge_pb2.Values]) -> Values:
-    fields = reply.fields
-    version = Version(fields.version, fields.incarnation)
-    age_s = fields.age if fields.HasField("age") else None
-    info, said = None, fields.published
-    if fields.HasField("published"):
-        info = PublishedInfo(said.time, said.iteration, said.message, said.hash)
-    return Values(version, fields.global_t, reply.vector, age_s, info)
