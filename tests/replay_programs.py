@@ -10,7 +10,7 @@ from relaax.replay.client.stub import ReplayStub
 from relaax.replay.replay import Replay
 from relaax.replay.schema import Column, Schema
 from relaax.replay.service import ReplayServicer, method_handlers
-from relaax.replay.specs import MixedSpec, ReplaySpec, TableSpec
+from relaax.replay.specs import ReplaySpec, TableSpec
 from relaax.replay.storage import START, TERMINATED
 from relaax.replay.views import Transitions, Windows
 
@@ -29,8 +29,6 @@ def image_replay() -> Replay:
     view = Transitions(steps=3, discount=0.9, stack=4)
     tables = {
         "transitions": TableSpec(view),
-        "likely": TableSpec(view, selector="prioritized"),
-        "mixed": MixedSpec({"transitions": 0.75, "likely": 0.25}),
         "windows": TableSpec(Windows(5, burn_in=2), selector="prioritized"),
     }
     replay = ReplaySpec(IMAGES, 1024, tables).make(np.random.default_rng(1), lease_s=600.0)

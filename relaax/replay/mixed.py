@@ -1,7 +1,7 @@
 """Batches that are made of fixed parts of several tables."""
 
-from collections import deque
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections import defaultdict, deque
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from time import monotonic
@@ -10,6 +10,7 @@ from typing import Generic, Protocol, TypeVar
 import numpy as np
 
 from relaax.replay.selectors import FloatArray, IntArray
+from relaax.replay.specs import MixedSpec, ReplaySpec
 from relaax.replay.table import Sample, joined
 
 Batch = TypeVar("Batch")
@@ -51,11 +52,6 @@ class Source(Protocol):
         ...
 
 
-def in_words(fractions: Mapping[str, float]) -> str:
-    """Return the parts of the batches."""
-    return " and ".join(f"{fraction:g} of {name}" for name, fraction in fractions.items())
-
-
 def parts_of(count: int, fractions: FloatArray) -> IntArray:
     """Divide ``count`` by ``fractions`` [N] of the sum 1, int64 [N]: the largest remainders up."""
     shares = fractions * count
@@ -65,50 +61,50 @@ def parts_of(count: int, fractions: FloatArray) -> IntArray:
     return parts
 
 
-class Mixed:
-    """Draws a part of each batch from each of several tables, and keeps drawn parts until all are.
+class Sources:
+    """Draws from the tables of ``spec``, mixed ones among them, whose drawn parts it keeps.
 
-    ``sources`` have the tables, by name; ``axis`` of their columns counts the items. Tables of
-    ``prioritized`` have priorities. For several threads.
+    ``sources`` have the tables with items of their own, by name; see ``Source``. For several
+    threads.
     """
 
-    def __init__(
-        self,
-        fractions: Mapping[str, float],
-        sources: Mapping[str, Source],
-        prioritized: Collection[str],
-        axis: int,
-    ) -> None:
-        self._names = list(fractions)
-        self._fractions = np.array(list(fractions.values()))
+    def __init__(self, spec: ReplaySpec, sources: Mapping[str, Source]) -> None:
+        self._spec = spec
         self._sources = sources
-        self._prioritized = [name for name in self._names if name in prioritized]
-        self._axis = axis
-        self._unfinished: Unfinished[dict[str, Sample]] = Unfinished(lambda count: {})
+        self._unfinished: defaultdict[str, Unfinished[dict[str, Sample]]] = defaultdict(
+            lambda: Unfinished(lambda count: {})
+        )
 
-    def sample(self, count: int, timeout_s: float) -> Sample:
-        """Draw ``count`` items, grouped by table, with the column ``SOURCE``; see ``Source``."""
+    def sample(self, table: str, count: int, timeout_s: float, /) -> Sample:
+        """Draw ``count`` items: of a mixed table grouped by table, with the column ``SOURCE``.
+
+        NotReady if that is not possible within ``timeout_s``.
+        """
+        of = self._spec.tables[table]
+        if not isinstance(of, MixedSpec):
+            return self._sources[table].sample(table, count, timeout_s)
         deadline = monotonic() + timeout_s
-        with self._unfinished.resumed(count) as drawn:
-            parts = parts_of(count, self._fractions).tolist()
-            for name, part in zip(self._names, parts, strict=True):
+        parts = parts_of(count, np.array(list(of.fractions.values()))).tolist()
+        with self._unfinished[table].resumed(count) as drawn:
+            for name, part in zip(of.fractions, parts, strict=True):
                 if part and name not in drawn:
                     left = max(0.0, deadline - monotonic())
                     drawn[name] = self._sources[name].sample(name, part, left)
-        samples = [(place, drawn[name]) for place, name in enumerate(self._names) if name in drawn]
-        batch = joined([s for _, s in samples], self._axis, sum(s.items for _, s in samples))
+        samples = [(place, drawn[name]) for place, name in enumerate(of.fractions) if name in drawn]
+        axis, items = self._spec.view(table).item_axis, sum(each.items for _, each in samples)
+        batch = joined([each for _, each in samples], axis, items)
         places = np.array([place for place, _ in samples], np.uint8)
-        source = np.repeat(places, [len(sample.keys) for _, sample in samples])
+        source = np.repeat(places, [len(each.keys) for _, each in samples])
         return replace(batch, columns={**batch.columns, SOURCE: source})
 
-    def update_priorities(self, keys: IntArray, priorities: FloatArray) -> int:
-        """Give items other priorities [N] in the tables that have any; return how many are gone.
+    def update_priorities(self, table: str, keys: IntArray, priorities: FloatArray) -> int:
+        """Give items other priorities [N]; return how many of them are gone.
 
-        ValueError if no table has priorities.
+        Of a mixed table in those of its tables that have any; ValueError without one.
         """
-        if not self._prioritized:
+        names, own = self._spec.parts(table), self._spec.own_tables
+        if table not in own:
+            names = [each for each in names if own[each].selector == "prioritized"]
+        if not names:
             raise ValueError("the items of these tables have no priorities")
-        return min(
-            self._sources[name].update_priorities(name, keys, priorities)
-            for name in self._prioritized
-        )
+        return min(self._sources[each].update_priorities(each, keys, priorities) for each in names)

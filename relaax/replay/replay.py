@@ -15,7 +15,6 @@ from relaax.errors import ConfigurationError
 from relaax.replay.array_bytes import below, named
 from relaax.replay.counts import LearntSteps, Times, share_figures
 from relaax.replay.intake import Intake, StepCounts
-from relaax.replay.mixed import Mixed
 from relaax.replay.saved import require_sound
 from relaax.replay.schema import Schema
 from relaax.replay.selectors import FloatArray, IntArray
@@ -64,8 +63,6 @@ class Replay:
         self._storage = storage
         #: By name; others than their owner look at them within ``alone``.
         self.tables = tables
-        #: By name: tables whose batches are made of parts of others.
-        self.mixed: Mapping[str, Mixed] = {}
         self._writers = writers
         self._places = Places(storage.capacity, tables.values(), writers)
         #: Times of inserting and drawing, without waiting; the service adds its own.
@@ -249,12 +246,9 @@ class Replay:
     ) -> Sample:
         """Draw ``count`` items of ``table``; NotReady if that is not possible within ``timeout_s``.
 
-        The ratio of the table counts them as ``charge`` draws, if given, and a mixed table's parts
-        as their own. Large arrays lie in memory from ``empty``. KeyError for a table that does not
-        exist.
+        The ratio of the table counts them as ``charge`` draws, if given. Large arrays lie in memory
+        from ``empty``. KeyError for a table that does not exist.
         """
-        if table in self.mixed:
-            return self.mixed[table].sample(count, timeout_s)
         source = self.tables[table]
         with self._changed:
             source.let_go()
@@ -290,8 +284,6 @@ class Replay:
     def update_priorities(self, table: str, keys: IntArray, priorities: FloatArray) -> int:
         """Give items of ``table`` other priorities [N]; return how many of them are gone."""
         require_priorities(priorities)
-        if table in self.mixed:
-            return self.mixed[table].update_priorities(keys, priorities)
         with self._changed:
             self._intake.counts.changes += 1
             return self.tables[table].update_priorities(keys, priorities)

@@ -10,7 +10,6 @@ import numpy as np
 
 from relaax.errors import ConfigurationError
 from relaax.replay.limiter import Limiter
-from relaax.replay.mixed import Mixed, Source, in_words
 from relaax.replay.removers import RemoverName
 from relaax.replay.replay import Replay
 from relaax.replay.schema import Schema
@@ -96,7 +95,7 @@ class MixedSpec:
     @property
     def kind(self) -> str:
         """The parts of batches in words."""
-        return in_words(self.fractions)
+        return " and ".join(f"{part:g} of {name}" for name, part in self.fractions.items())
 
     def share(self, of: int) -> "MixedSpec":
         """Return the part of one of ``of`` servers: the same."""
@@ -159,16 +158,6 @@ class ReplaySpec:
         spec = self.tables[table]
         return list(spec.fractions) if isinstance(spec, MixedSpec) else [table]
 
-    def mixed(self, sources: Mapping[str, Source]) -> dict[str, Mixed]:
-        """Return the mixed tables, by name, all of whose parts are among ``sources``."""
-        tables = self.own_tables
-        prioritized = {name for name, spec in tables.items() if spec.selector == "prioritized"}
-        return {
-            name: Mixed(spec.fractions, sources, prioritized, self.view(name).item_axis)
-            for name, spec in self.tables.items()
-            if isinstance(spec, MixedSpec) and sources.keys() >= spec.fractions.keys()
-        }
-
     def make(
         self,
         random: np.random.Generator,
@@ -197,9 +186,7 @@ class ReplaySpec:
         }
         if writers is None:
             writers = Writers(lease_s, clock=clock)
-        replay = Replay(storage, tables, writers)
-        replay.mixed = self.mixed(dict.fromkeys(tables, replay))
-        return replay
+        return Replay(storage, tables, writers)
 
 
 def _selector(spec: TableSpec, capacity: int, random: np.random.Generator) -> Selector:

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from relaax.errors import BridgeError, ConfigurationError
 from relaax.replay.client.stub import ReplayStub
 from relaax.replay.client.watched_server import WatchedServer
-from relaax.replay.mixed import Unfinished
+from relaax.replay.mixed import Sources, Unfinished
 from relaax.replay.replay import NotReady
 from relaax.replay.selectors import FloatArray, IntArray
 from relaax.replay.specs import ReplaySpec
@@ -291,11 +291,8 @@ def divided(count: int, weights: npt.ArrayLike, offset: float) -> IntArray:
     return parts
 
 
-class Samplers:
-    """Draws from each of ``tables``, mixed ones among them, that several servers hold.
-
-    See ``relaax.replay.mixed.Source``. All samplers watch the same servers: one of them reports.
-    """
+class Samplers(Sources):
+    """Draws from each of ``tables`` of a spec, mixed ones among them, that several servers hold."""
 
     def __init__(
         self,
@@ -305,22 +302,10 @@ class Samplers:
         random: np.random.Generator,
     ) -> None:
         names = dict.fromkeys(name for table in tables for name in spec.parts(table))
-        #: The samplers of tables that have items of their own.
+        #: The samplers of tables that have items of their own; all of them watch the same servers.
         self.by_table = {name: ShardedSampler(urls, name, spec, random) for name in names}
         self.first = next(iter(self.by_table.values()))
-        self._mixed = spec.mixed(self.by_table)
-
-    def sample(self, table: str, count: int, timeout_s: float) -> Sample:
-        """See Source."""
-        if table in self._mixed:
-            return self._mixed[table].sample(count, timeout_s)
-        return self.by_table[table].sample(table, count, timeout_s)
-
-    def update_priorities(self, table: str, keys: IntArray, priorities: FloatArray) -> int:
-        """See Source."""
-        if table in self._mixed:
-            return self._mixed[table].update_priorities(keys, priorities)
-        return self.by_table[table].update_priorities(table, keys, priorities)
+        super().__init__(spec, self.by_table)
 
     def close(self) -> None:
         """End all threads and close the channels."""

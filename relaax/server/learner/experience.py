@@ -11,7 +11,7 @@ from relaax.address import Address
 from relaax.net.listening import naming_bind
 from relaax.processes.periodic_tasks import Task, TasksThread
 from relaax.replay.client.sampler import Samplers
-from relaax.replay.mixed import Source
+from relaax.replay.mixed import Source, Sources
 from relaax.replay.process.replay_contents import Contents
 from relaax.replay.process.replay_metrics import ReplayMetrics
 from relaax.replay.replay import Replay
@@ -64,12 +64,14 @@ class OwnReplay(Experience):
     def __init__(
         self,
         replay: Replay,
+        spec: ReplaySpec,
         bind: Address,
         metrics: Metrics,
         tasks: Sequence[Task] = (),
         contents: Contents | None = None,
     ) -> None:
-        self.source = self._replay = replay
+        self._replay = replay
+        self.source = Sources(spec, dict.fromkeys(spec.own_tables, replay))
         self.place = f"what is delivered at {bind}"
         self._contents = contents
         self._counted_before = replay.actions

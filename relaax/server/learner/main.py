@@ -272,7 +272,7 @@ def _own_replay(
         tasks.append(Task(options.checkpoint_interval, contents.save_or_warn))
     if options.evict_after is not None:
         tasks.append(Task(options.evict_interval, partial(replay.evict, options.evict_after)))
-    return OwnReplay(replay, options.bind, metrics, tasks, contents)
+    return OwnReplay(replay, spec, options.bind, metrics, tasks, contents)
 
 
 if __name__ == "__main__":

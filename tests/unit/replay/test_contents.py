@@ -10,7 +10,7 @@ import relaax.replay.replay as replay_module
 import relaax.replay.storage as storage_module
 from relaax.replay.limiter import Limiter
 from relaax.replay.replay import NotReady
-from relaax.replay.specs import MixedSpec, ReplaySpec, TableSpec
+from relaax.replay.specs import ReplaySpec, TableSpec
 from relaax.replay.storage import ENDS, FINAL, START
 from relaax.replay.views import Rollouts, Transitions, Windows
 from relaax.replay.writers import MissingSteps, UnknownWriter
@@ -21,7 +21,6 @@ TABLES = {
     "queue": TableSpec(Windows(2), "fifo"),
     "rollouts": TableSpec(Rollouts(4), "fifo"),
     "twice": TableSpec(Transitions(), max_times_sampled=2),
-    "mixed": MixedSpec({"uniform": 0.5, "twice": 0.5}),
 }
 
 
@@ -89,7 +88,7 @@ def slots(replay):
 
 def test_steps_episodes_counts_and_writers_are_the_same():
     replay = filled()
-    replay.sample("mixed", 8, 0.0)
+    replay.sample("twice", 8, 0.0)
     again = made(replay.contents())
     assert slots(again) == slots(replay)
     expected = replay.stats()
@@ -102,7 +101,7 @@ def test_steps_episodes_counts_and_writers_are_the_same():
     assert expected["steps evicted"] > 0
 
 
-@pytest.mark.parametrize("table", sorted(TABLES.keys() - {"mixed"}))
+@pytest.mark.parametrize("table", sorted(TABLES))
 def test_draws_find_the_same_items_with_the_same_probabilities(table):
     random, of_another = Repeating(), Repeating()
     replay = filled(random)

@@ -6,7 +6,7 @@ from replay_cases import SCHEMA, steps
 
 from relaax.errors import ConfigurationError
 from relaax.replay.limiter import Limiter
-from relaax.replay.mixed import parts_of
+from relaax.replay.mixed import Sources, parts_of
 from relaax.replay.replay import NotReady
 from relaax.replay.specs import MixedSpec, ReplaySpec, TableSpec
 from relaax.replay.views import Transitions
@@ -20,9 +20,10 @@ def replay_of(fractions=FRACTIONS, kind="uniform", newest=None, others=None):
         "all": TableSpec(Transitions(), kind, others or Limiter()),
         "mixed": MixedSpec(fractions),
     }
-    replay = ReplaySpec(SCHEMA, 256, tables).make(np.random.default_rng(0), lease_s=60)
+    spec = ReplaySpec(SCHEMA, 256, tables)
+    replay = spec.make(np.random.default_rng(0), lease_s=60)
     replay.open_writer("one", SCHEMA)
-    return replay
+    return replay, Sources(spec, dict.fromkeys(("newest", "all"), replay))
 
 
 def write(replay, first, count):
@@ -31,9 +32,9 @@ def write(replay, first, count):
 
 
 def test_a_batch_has_the_fractions_and_says_where_each_item_is_from():
-    replay = replay_of()
+    replay, source = replay_of()
     write(replay, 0, 50)
-    sample = replay.sample("mixed", 8, 0)
+    sample = source.sample("mixed", 8, 0)
     np.testing.assert_array_equal(sample.columns["source"], [0, 0, 1, 1, 1, 1, 1, 1])
     np.testing.assert_array_equal(sample.columns["action"][:2], [49, 48])
     assert len(sample.keys) == len(sample.probabilities) == 8
@@ -49,40 +50,40 @@ def test_the_parts_are_as_near_to_the_fractions_as_whole_numbers_are(count, of_n
 
 
 def test_nothing_is_drawn_until_each_table_is_ready():
-    replay = replay_of(newest=Limiter(min_items=40))
+    replay, source = replay_of(newest=Limiter(min_items=40))
     write(replay, 0, 30)
     with pytest.raises(NotReady):
-        replay.sample("mixed", 8, 0)
+        source.sample("mixed", 8, 0)
     write(replay, 30, 30)
-    assert len(replay.sample("mixed", 8, 0).keys) == 8
+    assert len(source.sample("mixed", 8, 0).keys) == 8
 
 
 def test_a_part_that_was_drawn_before_another_table_was_ready_is_in_the_next_batch():
-    replay = replay_of(others=Limiter(min_items=40))
+    replay, source = replay_of(others=Limiter(min_items=40))
     write(replay, 0, 30)
     with pytest.raises(NotReady):
-        replay.sample("mixed", 8, 0)
+        source.sample("mixed", 8, 0)
     write(replay, 30, 30)
-    numbers = replay.sample("mixed", 8, 0).columns["action"]
+    numbers = source.sample("mixed", 8, 0).columns["action"]
     assert len(numbers) == 8
     assert numbers[:2].tolist() == [29, 28]
 
 
 def test_priorities_reach_the_tables_that_have_them():
-    replay = replay_of(kind="prioritized")
+    replay, source = replay_of(kind="prioritized")
     write(replay, 0, 4)
-    sample = replay.sample("all", 64, 0)
+    sample = source.sample("all", 64, 0)
     keys = np.unique(sample.keys)
     zeros = np.where(np.arange(len(keys)) == 0, 1.0, 0.0)
-    assert replay.update_priorities("mixed", keys, zeros) == 0
+    assert source.update_priorities("mixed", keys, zeros) == 0
     assert set(replay.sample("all", 32, 0).keys) == {keys[0]}
 
 
 def test_tables_without_priorities_say_so():
-    replay = replay_of()
+    replay, source = replay_of()
     write(replay, 0, 4)
     with pytest.raises(ValueError, match="have no priorities"):
-        replay.update_priorities("mixed", np.zeros(1, np.int64), np.ones(1))
+        source.update_priorities("mixed", np.zeros(1, np.int64), np.ones(1))
 
 
 @pytest.mark.parametrize(
@@ -100,8 +101,8 @@ def test_fractions_that_make_no_batch_are_refused(fractions, reason):
 
 
 def test_draws_are_counted_for_each_table():
-    replay = replay_of()
+    replay, source = replay_of()
     write(replay, 0, 50)
-    replay.sample("mixed", 8, 0)
+    source.sample("mixed", 8, 0)
     stats = replay.stats()
     assert [stats[f"{name}/drawn"] for name in ("newest", "all")] == [2, 6]

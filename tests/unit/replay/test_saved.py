@@ -8,7 +8,7 @@ from replay_cases import SCHEMA, steps
 
 from relaax.errors import ConfigurationError, DamagedCheckpoint
 from relaax.replay.replay import NotReady
-from relaax.replay.specs import MixedSpec, ReplaySpec, TableSpec
+from relaax.replay.specs import ReplaySpec, TableSpec
 from relaax.replay.storage import FINAL, NONE
 from relaax.replay.views import Rollouts, Transitions, Windows
 
@@ -20,7 +20,6 @@ TABLES = {
     "queue": TableSpec(Windows(2), "fifo"),
     "rollouts": TableSpec(Rollouts(4), "fifo"),
     "twice": TableSpec(Transitions(), max_times_sampled=2),
-    "mixed": MixedSpec({"uniform": 0.5, "twice": 0.5}),
 }
 
 #: The tables with items of their own, and arrays of tables.
@@ -46,7 +45,7 @@ def filled():
         numbers[writer] = replay.append(writer, part % 2, numbers[writer], rows, flags)
     keys = replay.sample("prioritized", 16, 0.0).keys
     replay.update_priorities("prioritized", keys, np.arange(16) / 4)
-    replay.sample("mixed", 16, 0.0)
+    replay.sample("twice", 16, 0.0)
     return replay
 
 

@@ -132,7 +132,7 @@ def descriptors():
     return sum(FILE_NAME in link for link in links)
 
 
-@pytest.mark.parametrize("table", ["transitions", "windows", "mixed"])
+@pytest.mark.parametrize("table", ["transitions", "windows"])
 def test_samples_in_shared_memory_are_those_of_a_replay_in_this_process(table):
     replay = image_replay()
     with process(serve_images) as (_, port):
