@@ -30,7 +30,7 @@ PAUSE_S = 0.001
 
 _log = logging.getLogger(__name__)
 
-#: Why more draws than these are not allowed is not asked.
+#: ``watch`` explains why items may not be drawn yet, for at most so many of them.
 MOST_WAITED_FOR = 1_000_000
 
 
@@ -134,7 +134,7 @@ class Replay:
     def open_writer(self, name: str, schema: Schema) -> list[str]:
         """Let ``name`` write steps of ``schema``; return the lines in which it differs.
 
-        Open types become those of ``schema``, or, if these are open too, those of the first steps.
+        Open types become the types of ``schema``, or, if these are open too, of the first steps.
         If there is no memory for them, the reason is returned.
         """
         columns = schema.columns.items()
@@ -379,7 +379,7 @@ class Replay:
             for name, table in self.tables.items():
                 table.restore(below(f"table/{name}/", contents))
             self._writers.restore(contents["writers"])
-            # Older contents have no such count: their saves are named by this sum.
+            # Older contents lack this count: their saves are named by this sum.
             changes = int(contents.get("changes", self.stored + self._drawn()))
             self._intake.counts = StepCounts(*[*contents["counts"].tolist(), changes])
 

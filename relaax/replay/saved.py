@@ -146,7 +146,7 @@ class _Rows:
                 self._saved.require(name, ~has | is_next, "the next row of its slot")
 
     def check_columns(self) -> None:
-        """Check that the columns are those of the schema, and finite."""
+        """Check that the columns are the schema's, and finite."""
         saved = self._saved.below("column/")
         for name in saved.arrays.keys() - self._schema.columns.keys():
             raise DamagedCheckpoint(f"{saved.prefix}{name} is a column that is not known")

@@ -19,7 +19,6 @@ from relaax.net.guarded_server import GuardedServer
 from relaax.net.payloads import WithPayload
 from relaax.net.refusals import handlers_of, refuse
 from relaax.replay import replay_pb2
-from relaax.replay.counts import Times
 from relaax.replay.replay import NotReady, Replay
 from relaax.replay.segments import MappedSegments, placed_message
 from relaax.replay.specs import MOST_STEPS_AT_ONCE
@@ -73,17 +72,14 @@ Reply = TypeVar("Reply")
 
 
 class ReplayServicer:
-    """Turns gRPC messages into calls of a replay, and back; ``times`` counts how long it takes.
+    """Turns gRPC messages into calls of a replay, and back.
 
     Steps are refused where a column of ``finite`` is not finite; all columns must be, without it.
     """
 
-    def __init__(
-        self, replay: Replay, times: Times | None = None, finite: Collection[str] | None = None
-    ) -> None:
+    def __init__(self, replay: Replay, finite: Collection[str] | None = None) -> None:
         self._replay = replay
         self._finite = finite
-        self._times = times or Times()
         self._segments = MappedSegments()
         self._waiting = threading.BoundedSemaphore(MOST_WAITING)
         self._incarnation = secrets.randbits(63) + 1
@@ -198,7 +194,7 @@ class ReplayServicer:
         if room is not None:
             return placed_message(draw(empty=room.empty), room)
         sample = draw()
-        with self._times.of("serialize"):
+        with self._replay.times.of("serialize"):
             return items_message(sample)
 
 
@@ -230,7 +226,7 @@ class ReplayPort:
 
     def __init__(self, address: Address, replay: Replay) -> None:
         most_bytes = channel_options.most_bytes_of(MOST_STEPS_AT_ONCE * replay.schema.most_bytes)
-        self._servicer = ReplayServicer(replay, replay.times)
+        self._servicer = ReplayServicer(replay)
         self._server = GuardedServer(
             THREADS, [method_handlers(self._servicer)], most_bytes=most_bytes
         )

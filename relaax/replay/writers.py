@@ -85,8 +85,8 @@ class Writers:
 
     A connected writer keeps in touch, however long its environments take for a step. A writer that
     comes back goes on in new slots, with its old numbers: repeated steps, whose answer was lost,
-    are recognised as stored. ``most_expired`` writers are remembered for this; those that were
-    silent longest are forgotten.
+    are recognised as stored. ``most_expired`` writers are remembered for this; the
+    longest silent ones are forgotten.
     """
 
     def __init__(

@@ -34,8 +34,8 @@ CLOSE_TIMEOUT_S = 5.0
 class ReplayMemoryClient:
     """Sends an actor's entries to a ``ReplayMemoryServer``, and receives its publications.
 
-    The endpoints may be set later, but before they are used; one that is not set is that of
-    ``req_endpoint``. ``uuid``: the client's name, drawn if omitted. Only one client at a time may
+    The endpoints may be set later, but before they are used; ``req_endpoint`` is in place of one
+    that is not set. ``uuid``: the client's name, drawn if omitted. Only one client at a time may
     have it. Made, or used first, after a fork, since gRPC has threads.
     """
 

@@ -34,7 +34,7 @@ TABLE = "memory"
 #: A client of which nothing is heard for longer may lose its slot to a new one.
 LEASE_S = 60.0
 
-#: Clients that lost their slot to a newer one of the same name, and that are remembered as such.
+#: So many clients that lost their slot to a newer one of the same name are remembered.
 MOST_REPLACED = 1024
 
 #: A wait is one of several so long ones, between which a closed memory, or client, is noticed.
@@ -50,7 +50,7 @@ def tried(
     closed: threading.Event,
     lack: str = "",
 ) -> Result:
-    """Return the first result of ``call`` that is not None; it is told how long it may wait.
+    """Return the first result of ``call`` that is not None; its argument is its longest wait.
 
     NotReady after ``timeout_s``, with the last reason or ``lack``, also while a server is away;
     without a time, wait for ever. MemoryClosed once ``closed`` is set.
@@ -65,7 +65,7 @@ def tried(
             if str(error) != lack:
                 _log.info("waiting: %s", error)
             lack = str(error)
-        except ValueError:  # what gRPC raises when its channel is closed
+        except ValueError:  # gRPC raises it when its channel is closed
             if not closed.is_set():
                 raise
         left_s = deadline - monotonic()

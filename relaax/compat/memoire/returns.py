@@ -67,7 +67,7 @@ class ReturnRule:
     ) -> FloatArray:
         """Return the returns of N <= BLOCK steps [N, J] before the one of ``next_return`` [J].
 
-        ``next_values`` [N, J] are those of the steps that follow each.
+        ``next_values`` [N, J] are the values of the steps that follow each.
         """
         count = len(rewards)
         own = rewards + self.discount_factor * (1 - self.mix_lambda) * next_values
@@ -105,8 +105,8 @@ def traced_back(
 ) -> int:
     """Renew the returns after the last ``pushed`` of an episode's L steps have come.
 
-    Goes from the newest step back, and beyond those that are new until the return of a step changes
-    by less than ``threshold``. Return the first step whose priority is to be renewed: the step that
+    Goes from the newest step back, and beyond the new ones until the return of a step changes by
+    less than ``threshold``. Return the first step whose priority is to be renewed: the step that
     ends the pass keeps its own.
     """
     places = rows.places

@@ -55,8 +55,8 @@ class KindSetting(Setting):
 class MemorySettings(MemoryInfo):
     """The properties that may be set. Each has an effect on later entries and draws.
 
-    Those of rollouts (``rollout_len``, ``do_padding``, ``frame_stack``, ``multi_step``) have it on
-    stored entries, too.
+    The properties of rollouts (``rollout_len``, ``do_padding``, ``frame_stack``, ``multi_step``) act
+    on stored entries, too.
     """
 
     __slots__ = ("chosen",)
@@ -74,7 +74,7 @@ class MemorySettings(MemoryInfo):
     traceback_threshold = Setting(1e-4)
     #: How fast the mean squared error, which errors are compared with, follows them.
     error_rate = Setting(RATE, most=1)
-    #: How many entries are drawn at once: those that end with the drawn one.
+    #: How many entries are drawn at once; the drawn one is the last of them.
     rollout_len = Setting(1, least=1)
     #: Let no rollout cross episodes: the first entry is repeated where there are too few.
     do_padding = Setting(False, most=1)

@@ -34,8 +34,8 @@ class Endings(View):
     def items(self, storage: Storage, rows: IntArray) -> BoolArray:
         """Return which of ``rows`` [N] have the entries around them that they need now.
 
-        A rollout without padding needs those before it, and a stack of frames those that its
-        episode had. A pair needs those behind it, unless the episode has ended.
+        A rollout without padding needs entries before it, and a stack of frames the earlier ones of
+        its episode. A pair needs entries behind it, unless the episode has ended.
         """
         settings, may = self.settings, np.ones(len(rows), np.bool_)
         if not settings.do_padding:

@@ -164,7 +164,7 @@ class ShardedSampler:
             return self._divided(batch.draws, batch.charge)
 
     def _payments(self, batch: _Batch, missing: float) -> list[_Share]:
-        """Pay the present allowance, without draws; NotReady if there is none.
+        """Pay the present allowance, without draws; NotReady without any.
 
         A server that is ahead by less than a batch would otherwise take no steps, and wait for
         draws that never come. Items of a queue, which are drawn once, are drawn, too.

@@ -11,7 +11,7 @@ from relaax.replay.specs import ReplaySpec
 
 _MIB = 2**20
 
-#: While a replay is saved there are, beside itself, a copy of it, and the bytes written of that.
+#: While a replay is saved there are, beside itself, a copy of it, and the bytes of the file.
 COPIES_OF_A_SAVE = 2
 
 #: The number of environments with a place is printed only below this.
