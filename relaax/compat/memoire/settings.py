@@ -55,8 +55,8 @@ class KindSetting(Setting):
 class MemorySettings(MemoryInfo):
     """The properties that may be set. Each has an effect on later entries and draws.
 
-    The properties of rollouts (``rollout_len``, ``do_padding``, ``frame_stack``, ``multi_step``) act
-    on stored entries, too.
+    The properties of rollouts (``rollout_len``, ``do_padding``, ``frame_stack``, ``multi_step``)
+    act on stored entries, too.
     """
 
     __slots__ = ("chosen",)
