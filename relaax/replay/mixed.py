@@ -1,6 +1,6 @@
 """Batches that are made of fixed parts of several tables."""
 
-from collections import defaultdict, deque
+from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
@@ -71,9 +71,9 @@ class Sources:
     def __init__(self, spec: ReplaySpec, sources: Mapping[str, Source]) -> None:
         self._spec = spec
         self._sources = sources
-        self._unfinished: defaultdict[str, Unfinished[dict[str, Sample]]] = defaultdict(
-            lambda: Unfinished(lambda count: {})
-        )
+        self._unfinished: dict[str, Unfinished[dict[str, Sample]]] = {
+            table: Unfinished(lambda count: {}) for table in spec.tables
+        }
 
     def sample(self, table: str, count: int, timeout_s: float, /) -> Sample:
         """Draw ``count`` items: of a mixed table grouped by table, with the column ``SOURCE``.

@@ -87,8 +87,7 @@ class Clients(Writers):
     def __init__(self, count: int, lease_s: float) -> None:
         super().__init__(lease_s, most_expired=0)  # their slots are given to others
         self._free = deque(range(count))
-        #: By slot: the number that it has next, and the name of its latest client.
-        self._numbers = list(range(count))
+        #: By slot: the name of its latest client.
         self._names = [""] * count
         self._replaced: deque[str] = deque(maxlen=MOST_REPLACED)
 
@@ -146,8 +145,7 @@ class Clients(Writers):
         return left, self._free[0]
 
     def _number(self, index: int) -> int:
-        self._numbers[index] += len(self._names)
-        return self._numbers[index]
+        return self._new_number() * len(self._names) + index
 
     def _freed(self, slots: list[Slot]) -> list[Slot]:
         self._free.extend(slot.number % len(self._names) for slot in slots)

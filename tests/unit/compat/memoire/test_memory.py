@@ -280,9 +280,11 @@ def test_a_wrong_setting_is_refused(name, value, message):
         setattr(memory_of(), name, value)
 
 
-def test_a_mistyped_setting_is_refused():
+def test_a_mistyped_setting_and_a_property_that_never_changes_are_not_set():
     with pytest.raises(AttributeError, match="rolout_len"):
         memory_of().rolout_len = 4
+    with pytest.raises(AttributeError, match="max_step"):
+        memory_of().max_step = 4
 
 
 @pytest.mark.parametrize(
