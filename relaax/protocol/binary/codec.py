@@ -55,17 +55,19 @@ class _Part(NamedTuple):
     size: int
 
 
-class NamedPattern:
-    """Like the pattern of one array in ``codec``, for several by name.
+class _Pattern:
+    """The common part of plain messages about the same environments and one kind of arrays.
 
     head: the message up to the rewards. between: how many bytes the rewards have.
     """
 
-    def __init__(self, head: bytes, between: int, arrays: dict[str, Array]) -> None:
+    def __init__(self, head: bytes, between: int, observations: Observations) -> None:
         self.head = head
+        self._is_named = isinstance(observations, dict)
+        arrays = observations if isinstance(observations, dict) else {"": observations}
         self._parts: list[_Part] = []
         at = len(head) + between
-        headings = [bytes(heading) for heading in encode_block(arrays)[::2]]
+        headings = [bytes(heading) for heading in encode_block(observations)[::2]]
         for (name, array), heading in zip(arrays.items(), headings, strict=True):
             array_at = at + len(heading)
             self._parts.append(
@@ -74,39 +76,55 @@ class NamedPattern:
             at = array_at + array.nbytes
         self.array_end = at
         self._names = frozenset(arrays)
+        # Nearly all messages have one array, which has no name.
+        self._one = one = self._parts[0]
+        self._heading, self._heading_at, self._array_at = one.heading, one.heading_at, one.array_at
+        self._dtype, self._shape = one.dtype, one.shape
 
-    def fits(self, arrays: Any) -> bool:
-        """Return whether ``arrays`` are of the same kinds and names, in any order."""
+    def fits(self, observations: Any) -> bool:
+        """Return whether ``observations`` are of the same kinds and names, in any order."""
+        if not self._is_named:
+            return (
+                type(observations) is np.ndarray
+                and observations.shape == self._shape
+                and observations.dtype == self._dtype
+            )
         return (
-            isinstance(arrays, dict)
-            and arrays.keys() == self._names
+            isinstance(observations, dict)
+            and observations.keys() == self._names
             and all(
-                arrays[part.name].shape == part.shape and arrays[part.name].dtype == part.dtype
+                observations[part.name].shape == part.shape
+                and observations[part.name].dtype == part.dtype
                 for part in self._parts
             )
         )
 
-    def pieces(self, arrays: Any) -> list[bytes]:
-        """Return the observations of a plain message, which lie behind its rewards."""
-        pieces: list[bytes] = []
+    def message(self, rewards: bytes, observations: Any, end: bytes) -> bytes:
+        """Return a message with ``rewards`` and observations that fit."""
+        if not self._is_named:
+            return b"".join((self.head, rewards, self._heading, _bytes_of(observations), end))
+        pieces = [self.head, rewards]
         for part in self._parts:
-            pieces += (part.heading, arrays[part.name].tobytes())
-        return pieces
+            pieces += (part.heading, observations[part.name].tobytes())
+        return b"".join((*pieces, end))
 
     def matches(self, payload: Payload) -> bool:
         """Return whether a payload begins, and goes on, like the others."""
-        return payload[: len(self.head)] == self.head and all(
-            payload[part.heading_at : part.array_at] == part.heading for part in self._parts
-        )
+        if payload[: len(self.head)] != self.head:
+            return False
+        if not self._is_named:
+            return payload[self._heading_at : self._array_at] == self._heading
+        return all(payload[part.heading_at : part.array_at] == part.heading for part in self._parts)
 
-    def array_in(self, payload: Payload) -> dict[str, Array]:
-        """Return the arrays in a payload that matches, as views."""
-        return {
-            part.name: np.frombuffer(payload, part.dtype, part.size, part.array_at).reshape(
-                part.shape
-            )
-            for part in self._parts
-        }
+    def arrays_in(self, payload: Payload) -> Any:
+        """Return the array, or the arrays by name, in a payload that matches, as views."""
+        if not self._is_named:
+            return _array_in(payload, self._one)
+        return {part.name: _array_in(payload, part) for part in self._parts}
+
+
+def _array_in(payload: Payload, part: _Part) -> Array:
+    return np.frombuffer(payload, part.dtype, part.size, part.array_at).reshape(part.shape)
 
 
 class ClientCodec:
@@ -125,7 +143,7 @@ class ClientCodec:
         self._head_bytes = _head_bytes(self._all)
         self._head = encode_steps(self._all)[: self._head_bytes]
         #: Made of the first observations, and of the first actions, of their kind.
-        self._pattern: _Pattern | NamedPattern | None = None
+        self._pattern: _Pattern | None = None
         self._answer_pattern: _Pattern | None = None
         #: The message that has been encoded last.
         self._asked: _Question | None = None
@@ -141,13 +159,8 @@ class ClientCodec:
         if pattern is None or not pattern.fits(observations):
             if not _is_little_endian(observations):
                 return encode_steps(replace(self._all, rewards=rewards, observations=observations))
-            pattern = self._pattern = _pattern_of(self._head, rewards.nbytes, observations)
-        if isinstance(pattern, NamedPattern):
-            pieces = pattern.pieces(observations)
-            return b"".join((pattern.head, rewards.tobytes(), *pieces, _NO_FINALS))
-        return b"".join(
-            (pattern.head, rewards.tobytes(), pattern.block, _bytes_of(observations), _NO_FINALS)
-        )
+            pattern = self._pattern = _Pattern(self._head, rewards.nbytes, observations)
+        return pattern.message(rewards.tobytes(), observations, _NO_FINALS)
 
     def encode(self, steps: Steps) -> bytes:
         """Return the message of ``steps`` of any kind, which have been checked."""
@@ -173,7 +186,7 @@ class ClientCodec:
             and len(payload) == pattern.array_end
             and pattern.matches(payload)
         ):
-            return self._all_answered(pattern.array_in(payload).copy())
+            return self._all_answered(pattern.arrays_in(payload).copy())
         answers = decode_answers(payload)
         _require_about(answers, self._asked)
         if self._asked is self._all_asked:
@@ -191,7 +204,7 @@ class ServerCodec:
 
     def __init__(self, environments: int) -> None:
         self._count = environments
-        self._pattern: _Pattern | NamedPattern | None = None
+        self._pattern: _Pattern | None = None
         #: The message that the pattern was made of; its arrays cannot be written to.
         self._like: Steps | None = None
         self._answer_pattern: _Pattern | None = None
@@ -223,7 +236,7 @@ class ServerCodec:
         actions = np.asarray(actions)
         pattern = self._answer_pattern
         if self._is_alike and pattern is not None and pattern.fits(actions):
-            return b"".join((pattern.head, pattern.block, actions.tobytes()))
+            return pattern.message(b"", actions, b"")
         last = self._last
         if last is None:
             raise RuntimeError("no steps have been decoded that could be answered")
@@ -237,41 +250,12 @@ class ServerCodec:
         if steps.flags.any() or not isinstance(steps.observations, np.ndarray | dict):
             return
         head = bytes(payload[: _head_bytes(steps)])
-        self._pattern = _pattern_of(head, 8 * len(steps.flags), steps.observations)
+        self._pattern = _Pattern(head, 8 * len(steps.flags), steps.observations)
         self._like = replace(steps, rewards=np.zeros(0), observations=())
         for array in (steps.environments, steps.flags):
             array.setflags(write=False)
         self._answer_pattern = None
         self._is_alike = True
-
-
-class _Pattern:
-    """The common part of plain messages about the same environments and one kind of array."""
-
-    def __init__(self, head: bytes, between: int, array: Array) -> None:
-        #: Up to the rewards.
-        self.head = head
-        #: From the rewards to the array's own bytes.
-        self.block = bytes(encode_block(array)[0])
-        self.block_at = len(head) + between
-        self.array_at = self.block_at + len(self.block)
-        self.array_end = self.array_at + array.nbytes
-        self.dtype, self.shape, self.size = array.dtype, array.shape, array.size
-
-    def fits(self, array: Any) -> bool:
-        """Return whether ``array`` is of the same kind."""
-        return type(array) is np.ndarray and array.shape == self.shape and array.dtype == self.dtype
-
-    def matches(self, payload: Payload) -> bool:
-        """Return whether a payload begins, and goes on, like the others."""
-        return (
-            payload[: len(self.head)] == self.head
-            and payload[self.block_at : self.array_at] == self.block
-        )
-
-    def array_in(self, payload: Payload) -> Array:
-        """Return the array in a payload that matches."""
-        return np.frombuffer(payload, self.dtype, self.size, self.array_at).reshape(self.shape)
 
 
 @dataclass(frozen=True)
@@ -282,12 +266,6 @@ class _Question:
     environments: IntArray
     #: uint8 [M], see ``answer_flags``.
     kinds: Flags
-
-
-def _pattern_of(head: bytes, between: int, observations: Observations) -> "_Pattern | NamedPattern":
-    if isinstance(observations, dict):
-        return NamedPattern(head, between, observations)
-    return _Pattern(head, between, observations)
 
 
 def _is_little_endian(array: Any) -> bool:
@@ -324,16 +302,16 @@ def _short(numbers: Array) -> str:
     return np.array2string(numbers, threshold=16, separator=", ")
 
 
-def _is_alike(payload: Payload, pattern: _Pattern | NamedPattern) -> bool:
+def _is_alike(payload: Payload, pattern: _Pattern) -> bool:
     """Return whether a message is like the pattern; then there are no final observations."""
     return len(payload) == pattern.array_end + 1 and payload[-1] == 0 and pattern.matches(payload)
 
 
-def _decode_alike(payload: Payload, pattern: _Pattern | NamedPattern, like: Steps) -> Steps:
+def _decode_alike(payload: Payload, pattern: _Pattern, like: Steps) -> Steps:
     rewards = np.frombuffer(payload, "<f8", len(like.flags), len(pattern.head))
     if not are_rewards_allowed(rewards):
         raise ProtocolError(f"a reward is {REWARD_NOT_ALLOWED}")
-    return Steps(like.environments, like.flags, rewards, pattern.array_in(payload), ())
+    return Steps(like.environments, like.flags, rewards, pattern.arrays_in(payload), ())
 
 
 def _head_bytes(steps: Steps) -> int:
