@@ -23,30 +23,11 @@ from relaax.errors import ConfigurationError, RelaaxError
 _TIME_TO_CLOSE_S = 5.0
 
 
-@dataclass(frozen=True)
-class Restart:
-    """An environment of a process has failed, and is made again in that process."""
+ProcessEvent: TypeAlias = tuple[str, tuple[Any, ...]]
+"""Sent by a process: the name of a method of ``RunObserver``, and its arguments. The last one is
+``END`` with the result of the run."""
 
-    message: str
-
-
-@dataclass(frozen=True)
-class Lost:
-    """An environment of a process has failed too often; the others play on."""
-
-    message: str
-
-
-@dataclass(frozen=True)
-class Doubt:
-    """A possible fault of an environment."""
-
-    message: str
-
-
-ProcessEvent: TypeAlias = bool | EpisodeSummary | Restart | Lost | Doubt | RunResult
-"""Sent by a process: whether it is connected, an episode that is over, an environment that is made
-again or is lost, a doubt, the end of its run."""
+END = "end"
 
 
 @dataclass(frozen=True)
@@ -94,23 +75,23 @@ class ProcessReport(RunObserver):
 
     def on_restart(self, message: str) -> None:
         """Send the message."""
-        self._send(Restart(message))
+        self._send("on_restart", message)
 
     def on_lost(self, message: str) -> None:
         """Send the message."""
-        self._send(Lost(message))
+        self._send("on_lost", message)
 
     def on_doubt(self, message: str) -> None:
         """Send the message."""
-        self._send(Doubt(message))
+        self._send("on_doubt", message)
 
     def on_connected(self) -> None:
         """Report that there is a session."""
-        self._send(True)
+        self._send("on_connected")
 
     def on_disconnected(self) -> None:
         """Report that the session is lost."""
-        self._send(False)
+        self._send("on_disconnected")
 
     def on_step(self, count: int = 1) -> None:
         """Count steps."""
@@ -118,12 +99,12 @@ class ProcessReport(RunObserver):
 
     def on_episode(self, summary: EpisodeSummary) -> None:
         """Send the summary."""
-        self._send(summary)
+        self._send("on_episode", summary)
 
-    def _send(self, event: ProcessEvent) -> None:
+    def _send(self, event: str, *arguments: Any) -> None:
         """Send an event; end this process, as after SIGTERM, if its parent was killed."""
         try:
-            self._pipe.send(event)
+            self._pipe.send((event, arguments))
         except BrokenPipeError:
             sys.exit(0)
 
@@ -153,7 +134,7 @@ def run_task(
     # Nothing is left that has to be closed in order.
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     with contextlib.suppress(BrokenPipeError):
-        pipe.send(result)
+        pipe.send((END, (result,)))
 
 
 def alarm_signal() -> int | None:

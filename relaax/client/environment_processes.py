@@ -1,7 +1,6 @@
 """Environment processes, watched by the process that starts them."""
 
 import contextlib
-import logging
 import multiprocessing
 import multiprocessing.connection
 import os
@@ -12,25 +11,22 @@ from multiprocessing.context import SpawnContext, SpawnProcess
 from typing import Any
 
 from relaax.client.child_process import (
-    Doubt,
-    Lost,
+    END,
     Memory,
     ProcessEvent,
     ProcessTask,
-    Restart,
     alarm_signal,
     run_task,
 )
 from relaax.client.restarts import FailedTooOften, Restarts, lost_message, restart_message
 from relaax.client.run_progress import RunProgress
-from relaax.client.simulator import EpisodeSummary, RunOutcome, RunResult
+from relaax.client.simulator import RunOutcome, RunResult
 
 TIME_TO_END_S = 5.0
 
 #: How long an environment that hangs may take to let itself be interrupted, before it is killed.
 TIME_TO_RETURN_S = 10.0
 
-_log = logging.getLogger(__name__)
 _ONE_THREAD_EACH = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 
 
@@ -55,10 +51,7 @@ class EnvironmentProcesses:
     ) -> None:
         #: Of the processes that have ended their task, or themselves.
         self.results: list[RunResult] = []
-        #: Whether any process has had a session with the server.
-        self.was_connected = False
         self._progress = progress
-        self._doubts: set[str] = set()
         _leave_one_thread_to_each_process()
         context = multiprocessing.get_context("spawn")
         self._processes = [
@@ -92,31 +85,17 @@ class EnvironmentProcesses:
         pipes = {process.pipe: process for process in self._processes if process.is_there}
         for pipe in multiprocessing.connection.wait(list(pipes), timeout_s):
             process = pipes[pipe]  # type: ignore[index]
-            for event in process.receive():
-                self._take(process, event)
+            for event, arguments in process.receive():
+                if event == END:
+                    self._note_end(process, *arguments)
+                else:
+                    process.note(event)
+                    getattr(self._progress, event)(*arguments)
         self._progress.steps = sum(process.steps.value for process in self._processes)
         self._progress.lost = sum(process.lost for process in self._processes)
         self._progress.connected = sum(
             process.environments for process in self._processes if process.is_connected
         )
-
-    def _take(self, process: "_EnvironmentProcess", event: ProcessEvent) -> None:
-        match event:
-            case bool():
-                process.is_connected = event
-                self.was_connected = self.was_connected or event
-            case EpisodeSummary():
-                process.episodes += 1
-                self._progress.add_episode(event)
-            case Doubt():
-                self._note_doubt(event.message)
-            case Restart():
-                self._note_restart(event.message)
-            case Lost():
-                process.environments -= 1
-                _log.warning("%s", event.message)
-            case RunResult():
-                self._note_end(process, event)
 
     def _note_end(self, process: "_EnvironmentProcess", result: RunResult) -> None:
         process.is_there = process.is_connected = False
@@ -127,7 +106,7 @@ class EnvironmentProcesses:
                 result = RunResult(RunOutcome.FAILED_TOO_OFTEN, str(error))
             else:
                 if message is not None:
-                    self._note_restart(message)
+                    self._progress.on_restart(message)
                     return
                 result = RunResult(RunOutcome.FAILED, result.message)
         process.is_running = False
@@ -135,17 +114,7 @@ class EnvironmentProcesses:
         if result.outcome is RunOutcome.FAILED_TOO_OFTEN:
             process.environments = 0
             if self.is_running:
-                _log.warning("%s", lost_message(FailedTooOften(result.message)))
-
-    def _note_doubt(self, message: str) -> None:
-        """Log a doubt, once for all processes."""
-        if message not in self._doubts:
-            self._doubts.add(message)
-            _log.warning("doubtful: %s", message)
-
-    def _note_restart(self, message: str) -> None:
-        _log.warning("%s", message)
-        self._progress.restarts += 1
+                self._progress.on_lost(lost_message(FailedTooOften(result.message)))
 
 
 class _EnvironmentProcess:
@@ -191,6 +160,16 @@ class _EnvironmentProcess:
         self._process.start()
         theirs.close()
         self.is_there = True
+
+    def note(self, event: str) -> None:
+        """Take note of an event of the process."""
+        match event:
+            case "on_connected" | "on_disconnected":
+                self.is_connected = event == "on_connected"
+            case "on_episode":
+                self.episodes += 1
+            case "on_lost":
+                self.environments -= 1
 
     @property
     def lost(self) -> int:
@@ -249,7 +228,7 @@ class _EnvironmentProcess:
                     f"it has not returned for {self._timeout_s:g} s (--environment-timeout), and "
                     "could not be interrupted"
                 )
-            yield RunResult(RunOutcome.FAULT, message)
+            yield END, (RunResult(RunOutcome.FAULT, message),)
 
     def terminate(self) -> None:
         """Ask the process to end."""

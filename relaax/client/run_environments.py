@@ -14,7 +14,7 @@ from relaax.client.environment_processes import EnvironmentProcesses
 from relaax.client.restarts import TIMEOUT_S
 from relaax.client.run_options import RunOptions
 from relaax.client.run_progress import ProgressDisplay, RunProgress
-from relaax.client.simulator import EpisodeSummary, RunObserver, RunOutcome, RunResult
+from relaax.client.simulator import RunOutcome, RunResult
 from relaax.client.transport import is_in_one_process
 from relaax.errors import ConfigurationError
 
@@ -179,40 +179,24 @@ def run_environments(
     if evaluates:
         _show_summary(progress)
     return conclude(
-        processes.results, server, was_connected=processes.was_connected, was_stopped=bool(signals)
+        processes.results, server, was_connected=progress.was_connected, was_stopped=bool(signals)
     )
 
 
 def _run_here(task: ProcessTask, size: int, server: str, evaluates: bool) -> int:
     """Run the first task in this process; exceptions propagate."""
-    observer = _Counting(RunProgress(size))
+    progress = RunProgress(size)
     try:
-        result = task(0, observer)
+        result = task(0, progress)
     finally:  # Ctrl-C ends an evaluation, too
         if evaluates:
-            _show_summary(observer.progress)
-    return conclude([result], server, was_connected=observer.was_connected, was_stopped=False)
+            _show_summary(progress)
+    return conclude([result], server, was_connected=progress.was_connected, was_stopped=False)
 
 
 def _show_summary(progress: RunProgress) -> None:
     if progress.episodes:
         print(progress.summary(), flush=True)
-
-
-class _Counting(RunObserver):
-    """Counts episodes, and remembers whether there was a session."""
-
-    def __init__(self, progress: RunProgress) -> None:
-        self.progress = progress
-        self.was_connected = False
-
-    def on_connected(self) -> None:
-        """Take note of it."""
-        self.was_connected = True
-
-    def on_episode(self, summary: EpisodeSummary) -> None:
-        """Count it."""
-        self.progress.add_episode(summary)
 
 
 @contextlib.contextmanager

@@ -1,13 +1,16 @@
 """The progress of a run, as one line on a terminal."""
 
+import logging
 import math
 import time
 from collections import deque
 from collections.abc import Callable
 from typing import TextIO
 
-from relaax.client.simulator import EpisodeSummary
+from relaax.client.simulator import EpisodeSummary, RunObserver
 from relaax.telemetry.live_lines import Figure, LiveLine, as_line, asked_interval_s
+
+_log = logging.getLogger(__name__)
 
 _RETURNS_AVERAGED = 100
 _TERMINAL_INTERVAL_S = 0.5
@@ -18,24 +21,46 @@ _FIRST_AFTER_S = 2.0
 _CLEAR_TO_THE_END_OF_THE_LINE = "\x1b[K"
 
 
-class RunProgress:
+class RunProgress(RunObserver):
     """Counts the events of a run's environments."""
 
     def __init__(self, environments: int) -> None:
         self.environments = environments
+        #: Whether there has been a session with the server.
+        self.was_connected = False
         self.connected = 0
         self.episodes = 0
         self.steps = 0
         #: How often environments were made again.
-        self.restarts = 0
+        self.made_again = 0
         #: How many were made again too often, and are gone.
         self.lost = 0
+        self._doubts: set[str] = set()
         self._returns: deque[float] = deque(maxlen=_RETURNS_AVERAGED)
         #: Of all returns: their mean, the sum of squared distances from it, and the extremes.
         self._mean = self._squares = 0.0
         self._smallest, self._largest = math.inf, -math.inf
 
-    def add_episode(self, summary: EpisodeSummary) -> None:
+    def on_connected(self) -> None:
+        """Take note of it."""
+        self.was_connected = True
+
+    def on_restart(self, message: str) -> None:
+        """Log and count it."""
+        _log.warning("%s", message)
+        self.made_again += 1
+
+    def on_lost(self, message: str) -> None:
+        """Log it."""
+        _log.warning("%s", message)
+
+    def on_doubt(self, message: str) -> None:
+        """Log a doubt, once for all processes."""
+        if message not in self._doubts:
+            self._doubts.add(message)
+            super().on_doubt(message)
+
+    def on_episode(self, summary: EpisodeSummary) -> None:
         """Count an episode that is over."""
         self.episodes += 1
         value = summary.episode_return
@@ -63,8 +88,8 @@ class RunProgress:
         ]
         if self._returns:
             figures.append(Figure(sum(self._returns) / len(self._returns), "mean return"))
-        if self.restarts:
-            figures.append(Figure(self.restarts, "restarts"))
+        if self.made_again:
+            figures.append(Figure(self.made_again, "restarts"))
         if self.lost:
             figures.append(Figure(self.lost, "lost"))
         return LiveLine("environments", tuple(figures))

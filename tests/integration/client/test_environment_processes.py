@@ -33,7 +33,7 @@ def test_what_the_processes_report_is_counted() -> None:
         listen_until(processes, lambda: not processes.is_running)
     assert (progress.steps, progress.episodes, progress.connected) == (3, 2, 0)
     assert [result.outcome for result in processes.results] == [RunOutcome.FINISHED] * 2
-    assert processes.was_connected
+    assert progress.was_connected
 
 
 def test_the_environments_of_connected_processes_are_counted(server) -> None:
@@ -46,12 +46,13 @@ def test_the_environments_of_connected_processes_are_counted(server) -> None:
 
 
 def test_a_process_that_ends_without_a_result_has_failed() -> None:
-    with EnvironmentProcesses(process_tasks.exits, [1], RunProgress(1)) as processes:
+    progress = RunProgress(1)
+    with EnvironmentProcesses(process_tasks.exits, [1], progress) as processes:
         listen_until(processes, lambda: not processes.is_running)
     (result,) = processes.results
     assert processes.has(RunOutcome.FAILED)
     assert result.message == "an environment process ended with status 3"
-    assert not processes.was_connected
+    assert not progress.was_connected
 
 
 @pytest.mark.parametrize("task", [process_tasks.stays, process_tasks.stays_and_ignores_sigterm])
@@ -84,7 +85,7 @@ def test_a_process_that_dies_or_hangs_is_started_again(task, why, caplog, monkey
     with EnvironmentProcesses(task, [3], progress, "Game-v1", timeout_s=0.2) as processes:
         listen_until(processes, lambda: not processes.is_running)
     assert [result.message for result in processes.results] == ["done"]
-    assert (progress.restarts, progress.steps) == (1, 2)
+    assert (progress.made_again, progress.steps) == (1, 2)
     (message,) = caplog.messages
     begins = "environments 0 to 2 of one connection (Game-v1) failed ("
     assert message.startswith(begins + why)

@@ -6,7 +6,7 @@ from multiprocessing import Pipe, RawValue
 
 import pytest
 
-from relaax.client.child_process import Memory, Restart, run_task
+from relaax.client.child_process import END, Memory, run_task
 from relaax.client.restarts import EnvironmentHangs, FailedTooOften
 from relaax.client.simulator import EpisodeSummary, RunOutcome, RunResult
 from relaax.errors import ProtocolError
@@ -59,7 +59,12 @@ def test_events_are_reported_in_their_order_and_the_result_last():
         return RunResult(RunOutcome.FINISHED, f"process {index}")
 
     events, steps = events_of(task, index=7)
-    assert events == [True, summary, False, RunResult(RunOutcome.FINISHED, "process 7")]
+    assert events == [
+        ("on_connected", ()),
+        ("on_episode", (summary,)),
+        ("on_disconnected", ()),
+        (END, (RunResult(RunOutcome.FINISHED, "process 7"),)),
+    ]
     assert steps == 4
 
 
@@ -68,7 +73,7 @@ def test_an_error_of_relaax_is_its_message():
         raise ProtocolError("the action does not fit")
 
     events, _ = events_of(task)
-    assert events == [RunResult(RunOutcome.FAILED, "the action does not fit")]
+    assert events == [(END, (RunResult(RunOutcome.FAILED, "the action does not fit"),))]
 
 
 def test_any_other_error_is_named_and_its_traceback_printed(capsys):
@@ -76,7 +81,7 @@ def test_any_other_error_is_named_and_its_traceback_printed(capsys):
         raise KeyError("speed")
 
     events, _ = events_of(task)
-    assert events == [RunResult(RunOutcome.FAULT, "KeyError: 'speed'")]
+    assert events == [(END, (RunResult(RunOutcome.FAULT, "KeyError: 'speed'"),))]
     assert "Traceback" in capsys.readouterr().err
 
 
@@ -87,8 +92,8 @@ def test_restarts_and_losses_of_environments_are_reported():
 
     events, _ = events_of(task)
     assert events == [
-        Restart("environment 3 failed"),
-        RunResult(RunOutcome.FAILED_TOO_OFTEN, "again and again"),
+        ("on_restart", ("environment 3 failed",)),
+        (END, (RunResult(RunOutcome.FAILED_TOO_OFTEN, "again and again"),)),
     ]
 
 
@@ -97,7 +102,7 @@ def test_a_process_that_was_started_again_knows_its_restarts_and_its_episodes_be
         return RunResult(RunOutcome.FINISHED, f"{report.restarts} {report.episodes_before}")
 
     events, _ = events_of(task, restarts=2, episodes=7)
-    assert events == [RunResult(RunOutcome.FINISHED, "2 7")]
+    assert events == [(END, (RunResult(RunOutcome.FINISHED, "2 7"),))]
 
 
 @pytest.mark.parametrize(
@@ -113,14 +118,15 @@ def test_an_environment_is_interrupted_if_it_is_late(capsys, timeout_s, is_asked
         return FINISHED
 
     events, _ = events_of(task, timeout_s=timeout_s)
-    assert events[-1].outcome is outcome
-    assert (EnvironmentHangs.__name__ in events[-1].message) == (outcome is RunOutcome.FAULT)
+    _, (result,) = events[-1]
+    assert result.outcome is outcome
+    assert (EnvironmentHangs.__name__ in result.message) == (outcome is RunOutcome.FAULT)
 
 
 def test_a_system_without_alarms_plays_too(monkeypatch):
     monkeypatch.delattr(signal, "SIGALRM")
     events, _ = events_of(lambda index, report: FINISHED)
-    assert events == [FINISHED]
+    assert events == [(END, (FINISHED,))]
 
 
 def test_a_parent_that_has_ended_is_no_error():

@@ -19,7 +19,7 @@ def test_the_line_counts_and_averages_the_last_hundred_episodes() -> None:
     assert str(progress.line(0)) == "environments: connected 0 of 4 | episodes 0 | steps/s 0"
     progress.connected = 3
     for episode_return in [1000.0] + [1.0, 2.0] * 50:
-        progress.add_episode(EpisodeSummary(episode_return, 10, 0.5))
+        progress.on_episode(EpisodeSummary(episode_return, 10, 0.5))
     assert str(progress.line(12.6)) == (
         "environments: connected 3 of 4 | episodes 101 | steps/s 13 | mean return 1.50"
     )
@@ -67,7 +67,7 @@ def test_relaax_train_gets_a_live_line_as_often_as_it_asks(monkeypatch) -> None:
         progress.steps = steps
         display.refresh()
         display.refresh()
-        progress.add_episode(EpisodeSummary(9.5, 10, 0.5))
+        progress.on_episode(EpisodeSummary(9.5, 10, 0.5))
     lines = [json.loads(line.removeprefix(MARK)) for line in stream.getvalue().splitlines()]
     shown = [{each["what"]: each["value"] for each in line["figures"]} for line in lines]
     assert shown == [
@@ -80,7 +80,7 @@ def test_the_summary_is_of_all_episodes() -> None:
     progress = RunProgress(1)
     returns = [1e9 + value for value in range(150)]
     for episode_return in returns:
-        progress.add_episode(EpisodeSummary(episode_return, 10, 0.5))
+        progress.on_episode(EpisodeSummary(episode_return, 10, 0.5))
     assert progress.summary() == (
         f"return of 150 episodes: mean {statistics.fmean(returns):.2f}, standard deviation "
         f"{statistics.pstdev(returns):.2f}, smallest 1000000000.00, largest 1000000149.00"
