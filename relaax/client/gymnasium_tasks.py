@@ -29,7 +29,7 @@ from relaax.client.restarting_environments import restarting
 from relaax.client.rlx_client import Client
 from relaax.client.run_options import RunnerOptions, VideoOptions
 from relaax.client.simulator import RunObserver, RunResult, Step
-from relaax.client.simulator_runner import SimulatorRunner, StopCondition
+from relaax.client.simulator_runner import SimulatorRunner
 from relaax.client.simulator_task import SimulatorTask, made, naming
 from relaax.client.transport import is_in_one_process
 from relaax.client.vector_client import VectorClient
@@ -92,7 +92,7 @@ class GymnasiumSimulator:
 class GymnasiumRunner(SimulatorRunner):
     """Plays episodes of one environment for as long as the server answers.
 
-    The first ``env.reset`` gets ``seed``. ``SimulatorRunner`` has the rest.
+    The first ``env.reset`` gets ``seed``.
     """
 
     def __init__(
@@ -102,10 +102,9 @@ class GymnasiumRunner(SimulatorRunner):
         *,
         seed: int | None = None,
         observer: RunObserver | None = None,
-        stop: StopCondition | None = None,
     ) -> None:
         simulator = GymnasiumSimulator(environment, type(environment).__name__, seed, observer)
-        super().__init__(simulator, client, observer=observer, stop=stop)
+        super().__init__(simulator, client, observer=observer)
 
 
 #: Seeds of environments differ that were made again in processes that were started again.

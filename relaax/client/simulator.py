@@ -98,7 +98,6 @@ class RunOutcome(enum.Enum):
     """Why a run of episodes ended."""
 
     FINISHED = "the episodes that were asked for are over"
-    STOPPED = "it was asked to stop"
     TRAINING_OVER = "the server said that the training is over"
     SERVER_LOST = "the server answered once, and then no more"
     UNREACHED = "the server never answered"
@@ -115,9 +114,6 @@ class RunResult:
 
     outcome: RunOutcome
     message: str
-
-
-STOPPED = RunResult(RunOutcome.STOPPED, "stopped")
 
 
 def result_of_failure(failure: Failure, was_connected: bool) -> RunResult:

@@ -1,18 +1,16 @@
-"""Drives one simulator through a ``Client``."""
+"""Plays the episodes of a simulator through a ``Client``; the part common to all runners."""
 
-import threading
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, Generic, TypeVar
 
 from relaax.client.checks import single_flag, single_number
 from relaax.client.failure import Failure
 from relaax.client.restarts import RESTARTS
 from relaax.client.rlx_client import Client
 from relaax.client.simulator import (
-    STOPPED,
     EpisodeSummary,
     RunObserver,
     RunOutcome,
@@ -20,20 +18,99 @@ from relaax.client.simulator import (
     Simulator,
     result_of_failure,
 )
+from relaax.client.vector_client import VectorClient
 from relaax.telemetry.interval_metrics import IntervalMetrics
-from relaax.telemetry.metrics import Metrics
 
-StopCondition: TypeAlias = Callable[[], bool] | threading.Event
+_Client = TypeVar("_Client", Client, VectorClient)
 _Answer = TypeVar("_Answer")
 
 
-class SimulatorRunner:
-    """Plays episodes of one simulator for as long as the server answers.
+class EpisodeRunner(ABC, Generic[_Client]):
+    """Plays episodes for as long as the server answers.
 
     A ``Failure`` in the middle of an episode restarts the episode, unless the server refuses the
     client's message and no episode has ended before. A ``Failure`` of ``client.init`` ends the run,
-    so give the client a ``Backoff``. ``stop`` is checked before each step.
+    so give the client a ``Backoff``.
+
+    The server gets the metric ``act latency``, in seconds: the mean of a second, when it ends. A
+    second has one at most, however short the episodes are.
     """
+
+    def __init__(
+        self, client: _Client, observer: RunObserver | None, clock: Callable[[], float]
+    ) -> None:
+        self._client: _Client = client
+        self._observer = observer or RunObserver()
+        self._means = IntervalMetrics(client.metrics(), clock=clock)
+        self._episodes: int | None = None
+        self._played = 0
+        self._restarts = 0
+        self._was_connected = self._is_connected = False
+
+    def run(self, episodes: int | None = None) -> RunResult:
+        """Play until ``episodes`` are over, or the server does not answer.
+
+        Exceptions of environments propagate.
+        """
+        self._episodes, self._played = episodes, 0
+        while not self._is_finished():
+            state = self._begin()
+            try:
+                action = self._client.init(state)
+            except Failure as failure:
+                return result_of_failure(failure, self._was_connected)
+            self._note_connected()
+            try:
+                self._play(action)
+            except Failure as failure:
+                self._is_connected = False
+                self._observer.on_disconnected()
+                if failure.is_final and not self._played:
+                    return result_of_failure(failure, self._was_connected)
+        return RunResult(RunOutcome.FINISHED, f"{self._played} episodes are over")
+
+    @abstractmethod
+    def _begin(self) -> Any:
+        """Start an episode, or one in each environment; return the first state or states."""
+
+    @abstractmethod
+    def _play(self, action: Any) -> None:
+        """Play on from the first action or actions, an episode or all of them."""
+
+    def _is_finished(self) -> bool:
+        return self._episodes is not None and self._played >= self._episodes
+
+    def _note_connected(self) -> None:
+        if self._is_connected:
+            return
+        self._was_connected = self._is_connected = True
+        self._observer.on_connected()
+        self._note_restarts(0)
+
+    def _note_restarts(self, more: int) -> None:
+        """Let the server know how often environments were made again, if any were."""
+        self._restarts += more
+        if more or self._observer.restarts:
+            total = self._restarts + self._observer.restarts
+            self._client.metrics().scalar(RESTARTS, total)
+
+    def _note_episode(self, episode_return: float, length: int, began: float) -> None:
+        """Count an episode that is over; it ``began`` at that time of ``time.perf_counter``."""
+        seconds = time.perf_counter() - began
+        self._observer.on_episode(EpisodeSummary(episode_return, length, seconds))
+        self._played += 1
+
+    def _timed(self, ask: Callable[[], _Answer]) -> _Answer:
+        """Return the answer of ``ask``; a call that raises is not measured."""
+        asked = time.perf_counter()
+        answer = ask()
+        self._means.add("act latency", time.perf_counter() - asked)
+        self._means.store_if_due()
+        return answer
+
+
+class SimulatorRunner(EpisodeRunner[Client]):
+    """Plays episodes of one simulator."""
 
     def __init__(
         self,
@@ -41,118 +118,32 @@ class SimulatorRunner:
         client: Client,
         *,
         observer: RunObserver | None = None,
-        stop: StopCondition | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
+        super().__init__(client, observer, clock)
         self._simulator = simulator
-        self._client = client
-        self._latency = ActLatency(client.metrics(), clock)
-        self._observer = observer or RunObserver()
-        self._is_stopped = _as_callable(stop)
-        self._was_connected = False
-        self._is_connected = False
 
-    def run(self, episodes: int | None = None) -> RunResult:
-        """Play until ``episodes`` are over, the stop condition holds or the server does not answer.
+    def _begin(self) -> Any:
+        self._observer.environment_begins()
+        state = self._simulator.restart()
+        self._observer.environment_returned()
+        return state
 
-        Exceptions of the simulator propagate.
-        """
-        played = 0
-        while episodes is None or played < episodes:
-            episode = _Episode()
-            self._observer.environment_begins()
-            state = self._simulator.restart()
-            self._observer.environment_returned()
-            try:
-                action = self._start(state)
-            except Failure as failure:
-                return self._ended_by(failure)
-            try:
-                is_over = self._play(episode, action)
-            except Failure as failure:
-                self._is_connected = False
-                self._observer.on_disconnected()
-                if failure.is_final and not played:
-                    return self._ended_by(failure)
-                continue
-            if not is_over:
-                return STOPPED
-            self._observer.on_episode(episode.summary())
-            played += 1
-        return RunResult(RunOutcome.FINISHED, f"{played} episodes are over")
-
-    def _start(self, state: Any) -> Any:
-        action = self._client.init(state)
-        self._was_connected = True
-        if not self._is_connected:
-            self._is_connected = True
-            self._observer.on_connected()
-            if self._observer.restarts:
-                self._client.metrics().scalar(RESTARTS, self._observer.restarts)
-        return action
-
-    def _ended_by(self, failure: Failure) -> RunResult:
-        if self._is_stopped():
-            return STOPPED
-        return result_of_failure(failure, self._was_connected)
-
-    def _play(self, episode: "_Episode", action: Any) -> bool:
-        """Play an episode; return whether it came to its end."""
-        while not self._is_stopped():
+    def _play(self, action: Any) -> None:
+        began, episode_return, length = time.perf_counter(), 0.0, 0
+        while True:
             self._observer.environment_begins()
             step = self._simulator.apply(action)
             self._observer.environment_returned()
             reward = single_number("the reward", step.reward)
-            episode.add_step(reward)
+            episode_return, length = episode_return + reward, length + 1
             self._observer.on_step()
             if single_flag("terminated", step.is_terminated):
                 self._client.reset(reward, action=step.executed)
-                return True
+                break
             if single_flag("truncated", step.is_truncated):
                 self._client.truncate(reward, step.state, action=step.executed)
-                return True
-            action = self._latency.timed(
-                partial(self._client.send, reward, step.state, action=step.executed)
-            )
-        return False
-
-
-@dataclass
-class _Episode:
-    """The counts of a running episode."""
-
-    began: float = field(default_factory=time.perf_counter)
-    episode_return: float = 0.0
-    length: int = 0
-
-    def add_step(self, reward: float) -> None:
-        self.episode_return += reward
-        self.length += 1
-
-    def summary(self) -> EpisodeSummary:
-        seconds = time.perf_counter() - self.began
-        return EpisodeSummary(self.episode_return, self.length, seconds)
-
-
-def _as_callable(stop: StopCondition | None) -> Callable[[], bool]:
-    if stop is None:
-        return lambda: False
-    return stop.is_set if isinstance(stop, threading.Event) else stop
-
-
-class ActLatency:
-    """Sends ``metrics`` the metric ``act latency``, in seconds: the mean of a second, when it ends.
-
-    However short the episodes are, a second has one at most.
-    """
-
-    def __init__(self, metrics: Metrics, clock: Callable[[], float] = time.monotonic) -> None:
-        self._means = IntervalMetrics(metrics, clock=clock)
-
-    def timed(self, ask: Callable[[], _Answer]) -> _Answer:
-        """Return the answer of ``ask``; a call that raises is not measured."""
-        asked = time.perf_counter()
-        answer = ask()
-        self._means.add("act latency", time.perf_counter() - asked)
-        self._means.store_if_due()
-        return answer
+                break
+            send = partial(self._client.send, reward, step.state, action=step.executed)
+            action = self._timed(send)
+        self._note_episode(episode_return, length, began)

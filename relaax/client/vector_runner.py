@@ -10,22 +10,13 @@ from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv
 
 from relaax.client.action_masks import MaskReader
 from relaax.client.checks import as_rewards, checked_flags
-from relaax.client.failure import Failure
 from relaax.client.gymnasium_actions import ExecutedActionReader, vector_action_decoder
 from relaax.client.gymnasium_edges import require_numpy
 from relaax.client.gymnasium_factory import Environments
 from relaax.client.gymnasium_observations import state_encoder
 from relaax.client.restarting_environments import ABSENT, RESTARTED, RestartingEnvironments
-from relaax.client.restarts import RESTARTS
-from relaax.client.simulator import (
-    STOPPED,
-    EpisodeSummary,
-    RunObserver,
-    RunOutcome,
-    RunResult,
-    result_of_failure,
-)
-from relaax.client.simulator_runner import ActLatency
+from relaax.client.simulator import RunObserver
+from relaax.client.simulator_runner import EpisodeRunner
 from relaax.client.vector_client import VectorClient, end_flags
 from relaax.client.vector_finals import FinalObservations, infos_by_name, infos_of_ends
 from relaax.errors import ConfigurationError
@@ -35,8 +26,8 @@ from relaax.steps import EXECUTED, START, Steps
 Array = npt.NDArray[Any]
 
 
-class VectorRunner:
-    """Plays episodes in all environments at once, for as long as the server answers.
+class VectorRunner(EpisodeRunner[VectorClient]):
+    """Plays episodes in all environments at once.
 
     Both of Gymnasium's ways to start the next episode by itself are supported: in the same step
     (``AutoresetMode.SAME_STEP``) and in the next step (``NEXT_STEP``). ``ConfigurationError`` for
@@ -44,7 +35,10 @@ class VectorRunner:
     copies of their observations from then on.
 
     The first reset gets ``seed``: a number, or one for each environment; environments with common
-    random numbers get the first.
+    random numbers get the first. Episodes beyond the number that was asked for, which end in the
+    same step as the last one, are not counted. ``run`` raises ``UnusableAction`` when the server's
+    actions do not fit the environments, and ``ConfigurationError`` when they return tensors of
+    another library, or no final observations of episodes that were cut off.
     """
 
     def __init__(
@@ -54,7 +48,6 @@ class VectorRunner:
         *,
         seed: int | Sequence[int | None] | None = None,
         observer: RunObserver | None = None,
-        is_stopped: Callable[[], bool] = lambda: False,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         mode = environments.metadata.get("autoreset_mode")
@@ -63,12 +56,9 @@ class VectorRunner:
                 f"vector environments must start episodes by themselves (autoreset_mode), "
                 f"the mode of these is {mode}"
             )
+        super().__init__(client, observer, clock)
         self._environments = environments
-        self._client = client
-        self._timed = ActLatency(client.metrics(), clock).timed
         self._seed = _seed_for(environments, seed)
-        self._observer = observer or RunObserver()
-        self._is_stopped = is_stopped
         self._encode = state_encoder(environments.single_observation_space)
         self._decode = vector_action_decoder(environments.single_action_space)
         self._executed = ExecutedActionReader(environments.single_action_space)
@@ -78,58 +68,23 @@ class VectorRunner:
         self._count = environments.num_envs
         self._finals = FinalObservations(environments, self._encode, self._observer.on_doubt)
         self._masks = MaskReader(self._observer.on_doubt)
-        self._episodes: int | None = None
-        self._played = 0
-        self._was_connected = False
-        self._restarts = 0
 
-    def run(self, episodes: int | None = None) -> RunResult:
-        """Play until ``episodes`` are over, the stop condition holds or the server does not answer.
-
-        Episodes beyond that number that end in the same step are not counted. Raises
-        ``UnusableAction`` when the server's actions do not fit the environments, and
-        ``ConfigurationError`` when they return tensors of another library, or no final observations
-        of episodes that were cut off.
-        """
-        self._episodes = episodes
-        while True:
-            self._observer.environment_begins()
-            observations, found = self._environments.reset(seed=self._seed)
-            self._observer.environment_returned()
-            infos = infos_by_name(found)
-            self._seed = None
-            require_numpy(observations)
-            self._begin()
-            try:
-                actions = self._client.init(self._beside(self._encode(observations), infos))
-            except Failure as failure:
-                return self._ended_by(failure)
-            self._was_connected = True
-            self._observer.on_connected()
-            self._note_restarts(0)
-            try:
-                return self._play(actions)
-            except Failure as failure:
-                self._observer.on_disconnected()
-                if failure.is_final and not self._played:
-                    return self._ended_by(failure)
-
-    def _begin(self) -> None:
+    def _begin(self) -> Any:
+        self._observer.environment_begins()
+        observations, found = self._environments.reset(seed=self._seed)
+        self._observer.environment_returned()
+        self._seed = None
+        require_numpy(observations)
         self._returns = np.zeros(self._count)
         self._lengths = np.zeros(self._count, np.int64)
         self._began = np.full(self._count, time.perf_counter())
         self._has_ended = np.zeros(self._count, np.bool_)
+        return self._beside(self._encode(observations), infos_by_name(found))
 
-    def _play(self, actions: Array) -> RunResult:
+    def _play(self, actions: Array) -> None:
         self._actions = actions
         while not self._is_finished():
-            if self._is_stopped():
-                return STOPPED
             self._actions = self._step(self._decode(self._actions))
-        return RunResult(RunOutcome.FINISHED, f"{self._played} episodes are over")
-
-    def _is_finished(self) -> bool:
-        return self._episodes is not None and self._played >= self._episodes
 
     def _step_and_start(self, actions: Array) -> Array:
         """Step environments that start again within the step."""
@@ -256,13 +211,6 @@ class VectorRunner:
         self._began[is_new] = time.perf_counter()
         self._note_restarts(int(np.count_nonzero(is_new)))
 
-    def _note_restarts(self, more: int) -> None:
-        """Let the server know how often environments were made again, if that has changed."""
-        self._restarts += more
-        if more or self._observer.restarts:
-            total = self._restarts + self._observer.restarts
-            self._client.metrics().scalar(RESTARTS, total)
-
     def _with_any_action(self, answered: Array) -> Array:
         """Fill in the last action for environments that will start again and ignore it."""
         if not self._has_ended.any():
@@ -277,23 +225,11 @@ class VectorRunner:
         self._lengths[stepped] += 1
         self._observer.on_step(int(np.count_nonzero(stepped)))
         for index in np.flatnonzero(is_over).tolist():
-            self._count_episode(index)
+            if not self._is_finished():
+                length, began = int(self._lengths[index]), float(self._began[index])
+                self._note_episode(float(self._returns[index]), length, began)
             self._returns[index], self._lengths[index] = 0.0, 0
             self._began[index] = time.perf_counter()
-
-    def _count_episode(self, index: int) -> None:
-        if self._is_finished():
-            return
-        seconds = time.perf_counter() - float(self._began[index])
-        self._observer.on_episode(
-            EpisodeSummary(float(self._returns[index]), int(self._lengths[index]), seconds)
-        )
-        self._played += 1
-
-    def _ended_by(self, failure: Failure) -> RunResult:
-        if self._is_stopped():
-            return STOPPED
-        return result_of_failure(failure, self._was_connected)
 
 
 def _seed_for(

@@ -1,4 +1,3 @@
-import threading
 from typing import Any
 
 import gymnasium
@@ -202,22 +201,6 @@ def test_a_server_that_was_never_there_is_another_result(unused_url) -> None:
     result = GymnasiumRunner(Corridor(), Client(unused_url)).run()
     assert result.outcome is RunOutcome.UNREACHED
     assert "cannot connect" in result.message
-
-
-def test_a_stop_condition_ends_the_run_between_two_steps(start_server) -> None:
-    notes = Notes()
-    with Client(start_server().url, protocol=1) as client:
-        runner = GymnasiumRunner(Corridor(), client, observer=notes, stop=lambda: notes.steps == 4)
-        assert runner.run().outcome is RunOutcome.STOPPED
-    assert notes.steps == 4
-
-
-def test_an_event_ends_the_wait_for_a_server(unused_url) -> None:
-    stop = threading.Event()
-    stop.set()
-    client = Client(unused_url, reconnect=Backoff(initial_s=30), wait=stop.wait)
-    result = GymnasiumRunner(Corridor(), client, stop=stop).run()
-    assert result.outcome is RunOutcome.STOPPED
 
 
 def test_an_action_that_does_not_fit_is_a_clear_error(start_server) -> None:

@@ -187,7 +187,7 @@ def test_an_environment_of_several_that_fails_again_and_again_is_lost_and_the_ot
         runner = VectorRunner(environments, client, observer=notes)
         assert runner.run(episodes=20).outcome is RunOutcome.FINISHED
         made = len(notes.messages)
-        assert runner.run(episodes=40).outcome is RunOutcome.FINISHED
+        assert runner.run(episodes=20).outcome is RunOutcome.FINISHED
     (message,) = notes.lost
     assert message in caplog.messages
     assert message == (
