@@ -1,6 +1,6 @@
 """A run's configuration for TensorBoard."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -12,10 +12,8 @@ from relaax.telemetry.metrics import EPISODE_REWARD
 from relaax.telemetry.training.event_file import tag, without_torch
 
 with without_torch():
-    from tensorboardX.proto.api_pb2 import DataType, Experiment, HParamInfo, MetricInfo, MetricName
-    from tensorboardX.proto.plugin_hparams_pb2 import HParamsPluginData, SessionStartInfo
-    from tensorboardX.proto.summary_pb2 import Summary, SummaryMetadata
-    from tensorboardX.summary import text
+    from tensorboardX.proto.summary_pb2 import Summary
+    from tensorboardX.summary import hparams, text
 
 #: The metric by which hyperparameters are compared.
 _COMPARED = (EPISODE_REWARD, "episode/length", "server/steps per second")
@@ -62,24 +60,9 @@ def _plain(value: Any) -> Any:
     return value if value is None or isinstance(value, bool | int | float) else str(value)
 
 
-def _hyperparameters(parameters: Mapping[str, Any]) -> Iterator[Summary]:
-    """Yield the records of TensorBoard's hyperparameter plugin at the start of a run."""
-    session, infos = SessionStartInfo(), []
-    for name, value in flat_items(parameters, separator="."):
-        if isinstance(value, bool):
-            session.hparams[name].bool_value, kind = value, "DATA_TYPE_BOOL"
-        elif isinstance(value, int | float):
-            session.hparams[name].number_value, kind = float(value), "DATA_TYPE_FLOAT64"
-        else:
-            session.hparams[name].string_value, kind = str(value), "DATA_TYPE_STRING"
-        infos.append(HParamInfo(name=name, type=DataType.Value(kind)))
-    metrics = [MetricInfo(name=MetricName(tag=tag(name))) for name in _COMPARED]
-    experiment = Experiment(hparam_infos=infos, metric_infos=metrics)
-    yield _of_plugin("experiment", HParamsPluginData(experiment=experiment))
-    yield _of_plugin("session_start_info", HParamsPluginData(session_start_info=session))
-
-
-def _of_plugin(name: str, content: HParamsPluginData) -> Summary:
-    plugin = SummaryMetadata.PluginData(plugin_name="hparams", content=content.SerializeToString())
-    metadata = SummaryMetadata(plugin_data=plugin)
-    return Summary(value=[Summary.Value(tag=f"_hparams_/{name}", metadata=metadata)])
+def _hyperparameters(parameters: Mapping[str, Any]) -> tuple[Summary, Summary]:
+    """Return the records of TensorBoard's hyperparameter plugin at the start of a run."""
+    flat = flat_items(parameters, separator=".")
+    values = {name: value if isinstance(value, int | float) else str(value) for name, value in flat}
+    experiment, start, _ = hparams(values, dict.fromkeys(map(tag, _COMPARED)))
+    return experiment, start
