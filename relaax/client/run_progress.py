@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import TextIO
 
 from relaax.client.simulator import EpisodeSummary, RunObserver
-from relaax.telemetry.live_lines import Figure, LiveLine, as_line, asked_interval_s
+from relaax.telemetry.live_lines import Figure, LiveLine, StatePrinter, asked_interval_s
 
 _log = logging.getLogger(__name__)
 
@@ -18,7 +18,6 @@ _LOG_INTERVAL_S = 10.0
 
 #: When the first line is shown: soon, as a sign of life, or of a missing server.
 _FIRST_AFTER_S = 2.0
-_CLEAR_TO_THE_END_OF_THE_LINE = "\x1b[K"
 
 
 class RunProgress(RunObserver):
@@ -98,46 +97,32 @@ class RunProgress(RunObserver):
 class ProgressDisplay:
     """Shows the progress: on a terminal in one line, elsewhere as a new line every 10 s.
 
-    The first line comes after 2 s at most. ``relaax-train`` may ask for live lines, at an interval
-    of its own.
+    The first line comes after 2 s at most. ``relaax-train`` asks for lines at an interval of its
+    own.
     """
 
     def __init__(
         self, progress: RunProgress, stream: TextIO, clock: Callable[[], float] = time.monotonic
     ) -> None:
         self._progress = progress
-        self._stream = stream
         self._clock = clock
-        self._is_terminal = stream.isatty()
-        asked_s = None if self._is_terminal else asked_interval_s()
-        self._is_live = asked_s is not None
-        usual_s = _TERMINAL_INTERVAL_S if self._is_terminal else _LOG_INTERVAL_S
-        self._interval_s = usual_s if asked_s is None else asked_s
-        self._shown_at = clock()
-        self._show_at = self._shown_at + min(_FIRST_AFTER_S, self._interval_s)
-        self._steps_shown = 0
+        interval_s = asked_interval_s() or _LOG_INTERVAL_S
+        self._printer = StatePrinter(
+            stream, interval_s, _TERMINAL_INTERVAL_S, _FIRST_AFTER_S, clock
+        )
+        self._shown_at, self._steps_shown = clock(), 0
 
     def refresh(self) -> None:
         """Show the progress if the last time is long enough ago."""
-        if self._clock() >= self._show_at:
-            self._show()
+        if self._printer.is_due():
+            self._printer.show(self._line())
 
     def finish(self) -> None:
         """Show the progress a last time and end the line."""
-        self._show()
-        if self._is_terminal:
-            self._stream.write("\n")
-            self._stream.flush()
+        self._printer.close(self._line())
 
-    def _show(self) -> None:
-        now = self._clock()
-        steps = self._progress.steps - self._steps_shown
-        progress = self._progress.line(steps / max(now - self._shown_at, 1e-3))
-        line = as_line(progress) if self._is_live else str(progress)
-        self._shown_at, self._steps_shown = now, self._progress.steps
-        self._show_at = now + self._interval_s
-        if self._is_terminal:
-            self._stream.write(f"\r{line}{_CLEAR_TO_THE_END_OF_THE_LINE}")
-        else:
-            self._stream.write(f"{line}\n")
-        self._stream.flush()
+    def _line(self) -> LiveLine:
+        now, steps = self._clock(), self._progress.steps
+        line = self._progress.line((steps - self._steps_shown) / max(now - self._shown_at, 1e-3))
+        self._shown_at, self._steps_shown = now, steps
+        return line

@@ -14,8 +14,8 @@ from rich.table import Table
 from rich.text import Text
 
 from relaax.launcher.process_log import ProcessLog
-from relaax.parameters.process.progress import TrainingProgress, can_draw_on, counted
-from relaax.telemetry.live_lines import GROUPS, MARK, LiveLine, combined
+from relaax.parameters.process.progress import TrainingProgress, counted
+from relaax.telemetry.live_lines import GROUPS, MARK, LiveLine, can_draw_on, combined
 
 #: A bar needs so many columns, and so many rows beside those of the log.
 _BAR_COLUMNS, _BAR_ROWS = 50, 6
@@ -163,6 +163,11 @@ class LivePrinter:
     def make_room_for(self, names: Iterable[str]) -> None:
         """Let the names of processes stand in one column."""
         self._printer.width = max(map(len, names))
+
+    def note_start(self, name: str, group: int) -> None:
+        """Take note of the number of a process that was started."""
+        if self._log is not None:
+            self._log.pids[name] = group
 
     def write(self, message: Any) -> None:
         """Print one message of a process, and write it into the log."""

@@ -38,8 +38,6 @@ _LOGGED = re.compile(
     r"\d{4}-\d\d-\d\d [\d:,]{12}:(?P<pid>\d+):"
     r"(?P<level>DEBUG|INFO|WARNING|ERROR|CRITICAL):(?P<message>.*)"
 )
-#: The launcher's own line.
-_STARTED = re.compile(r"(?P<process>\S+) started \(pid=(?P<pid>\d+)( at \S+)?\)$")
 _ERROR = re.compile(r"[\w.-]+: error: ")
 
 
@@ -53,8 +51,8 @@ class ProcessLog:
     def __init__(self, path: Path, clock: Callable[[], float] = time.monotonic) -> None:
         self._file = SharedLogFile(path)
         self._clock = clock
-        #: The number of each process, as the launcher has said it. One that forks says others.
-        self._pids: dict[str, int] = {}
+        #: The number of each process by its name. One that forks says others.
+        self.pids: dict[str, int] = {}
         #: When its next line about progress is written.
         self._progress_due: dict[str, float] = {}
 
@@ -64,12 +62,10 @@ class ProcessLog:
 
     def write(self, process: str, when: datetime, line: str, *, is_state: bool = False) -> None:
         """Write a line of a process, which may say how far it is."""
-        if begun := _STARTED.match(line):
-            self._pids[begun["process"]] = int(begun["pid"])
         if is_state and not self._is_due(process):
             return
         found = _LOGGED.fullmatch(line)
-        pid, level, message = self._pids.get(process, os.getpid()), _level_of(line), line
+        pid, level, message = self.pids.get(process, os.getpid()), _level_of(line), line
         if found is not None:
             pid, level, message = int(found["pid"]), found["level"], found["message"]
         self._file.handle(

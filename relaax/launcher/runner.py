@@ -130,7 +130,9 @@ class Runner:
     def _handle(self, message: Message) -> None:
         match message.type:
             case "start":
-                self._say(f"{message.name} started (pid={message.data})")
+                process = self._processes[message.name]
+                self._printer.note_start(message.name, process.group)
+                self._say(f"{message.name} started (pid={process.pid})")
             case "stop":
                 self._end(self._processes[message.name], message.data)
             case _:
@@ -190,7 +192,7 @@ class _Process:
     ) -> None:
         self.name = name
         self.has_ended = False
-        self.pid = "?"
+        self.group = 0
         self.restarted_at: deque[float] = deque(maxlen=MOST_RESTARTS)
         self._engine = engine
         self._events = events
@@ -202,6 +204,12 @@ class _Process:
         self._is_to_start_again = False
         self._is_stopping = False
         self._give_up_at = float("inf")
+
+    @property
+    def pid(self) -> str:
+        """The number of its process group, and where that is."""
+        host = self._engine.host(self.name)
+        return f"{self.group or '?'}{' at ' if host else ''}{host}"
 
     def begin(self) -> None:
         """Run it, in a thread."""
@@ -258,9 +266,8 @@ class _Process:
         with self._lock:
             self._has_started = self._is_to_start_again = False
         self._starts += 1
-        group, host = self._engine.start(self.name, self._starts - 1), self._engine.host(self.name)
-        self.pid = f"{group} at {host}" if host else str(group)
-        self._post("start", self.pid)
+        self.group = self._engine.start(self.name, self._starts - 1)
+        self._post("start", None)
         with self._lock:
             self._has_started = True
             if self._is_stopping or self._is_to_start_again:  # the signal was too early

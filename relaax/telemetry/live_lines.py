@@ -12,6 +12,7 @@ import math
 import os
 import re
 import select
+import shutil
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -29,6 +30,9 @@ ASKED_BY = "RELAAX_LIVE_LINES"
 
 #: The start of a line that ``relaax-train`` reads.
 MARK = "relaax-live "
+
+#: Moves to the start of the terminal's row and erases the row.
+_ERASE_LINE = "\r\x1b[K"
 
 _AVERAGED = re.compile(r"\bper\b|^%|\bmean\b")
 
@@ -69,6 +73,53 @@ def combined(lines: Sequence[LiveLine]) -> LiveLine:
         for figure in line.figures:
             by_name.setdefault(figure.what, []).append(figure)
     return LiveLine(lines[0].group, tuple(_combined(same) for same in by_name.values()))
+
+
+def can_draw_on(stream: TextIO) -> bool:
+    """Return whether ``stream`` is a terminal on which rows can be erased."""
+    return stream.isatty() and os.environ.get("TERM") != "dumb"
+
+
+class StatePrinter:
+    """Shows the state of this process: in one row of a terminal, else as lines.
+
+    ``relaax-train`` gets lines that it can read. A row is drawn again after ``redraw_s`` seconds,
+    a line follows after ``interval_s``, and the first one comes after ``first_s`` at most.
+    """
+
+    def __init__(
+        self,
+        stream: TextIO | None = None,
+        interval_s: float = 2.0,
+        redraw_s: float = 0.0,
+        first_s: float = 0.0,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._stream = sys.stdout if stream is None else stream
+        self._clock = clock
+        self._in_place = can_draw_on(self._stream)
+        is_asked = not self._in_place and asked_interval_s() is not None
+        self._text: Callable[[DataclassInstance], str] = as_line if is_asked else str
+        self._interval_s = redraw_s if self._in_place else interval_s
+        self._due = clock() + min(first_s, self._interval_s)
+
+    def is_due(self) -> bool:
+        """Return whether it is time to show the state."""
+        return self._clock() >= self._due
+
+    def show(self, state: "DataclassInstance") -> None:
+        """Show ``state``, of which a terminal shows as much as one row has room for."""
+        self._due = self._clock() + self._interval_s
+        if self._in_place:
+            row = str(state)[: shutil.get_terminal_size().columns - 1]
+            print(f"{_ERASE_LINE}{row}", end="", file=self._stream, flush=True)
+        else:
+            print(self._text(state), file=self._stream, flush=True)
+
+    def close(self, state: "DataclassInstance") -> None:
+        """Show the last state, and end the line."""
+        erase = _ERASE_LINE if self._in_place else ""
+        print(f"{erase}{self._text(state)}", file=self._stream, flush=True)
 
 
 class LiveLineWriter:

@@ -1,27 +1,8 @@
-"""The progress line of a training."""
+"""The progress of a training, and its line."""
 
-import os
-import shutil
-import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TextIO
-
-from relaax.telemetry.live_lines import as_line, asked_interval_s
-
-#: Moves to the start of the terminal's row and erases the row.
-ERASE_LINE = "\r\x1b[K"
-
-
-def can_draw_on(stream: TextIO) -> bool:
-    """Return whether ``stream`` is a terminal on which rows can be erased."""
-    return stream.isatty() and os.environ.get("TERM") != "dumb"
-
-
-def in_one_row(line: str) -> str:
-    """Return the part that fits one row: only the last row of a longer line could be erased."""
-    return line[: shutil.get_terminal_size().columns - 1]
 
 
 @dataclass(frozen=True)
@@ -132,34 +113,3 @@ class StepRate:
     def seconds_for(self, steps: float) -> int | None:
         """Return how long so many steps take; None before any were measured."""
         return round(max(steps, 0) / self._smoothed) if self._smoothed else None
-
-
-class ProgressPrinter:
-    """Shows the progress in place on a terminal, else as a line every ``interval_s`` seconds.
-
-    ``relaax-train`` gets lines that it can read.
-    """
-
-    def __init__(self, stream: TextIO | None = None, interval_s: float = 2.0) -> None:
-        self._stream = sys.stdout if stream is None else stream
-        self._in_place = can_draw_on(self._stream)
-        is_asked = not self._in_place and asked_interval_s() is not None
-        self._text: Callable[[TrainingProgress], str] = as_line if is_asked else str
-        self._interval_s = 0.0 if self._in_place else interval_s
-        self._shown_at = -interval_s
-
-    def show(self, progress: TrainingProgress) -> None:
-        """Show ``progress``, unless the interval since the last line is not over."""
-        if time.monotonic() - self._shown_at < self._interval_s:
-            return
-        self._shown_at = time.monotonic()
-        if self._in_place:
-            row = ERASE_LINE + in_one_row(str(progress))
-            print(row, end="", file=self._stream, flush=True)
-        else:
-            print(self._text(progress), file=self._stream, flush=True)
-
-    def close(self, progress: TrainingProgress) -> None:
-        """Show the last progress and end the line."""
-        erase = ERASE_LINE if self._in_place else ""
-        print(f"{erase}{self._text(progress)}", file=self._stream, flush=True)

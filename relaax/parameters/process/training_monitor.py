@@ -9,12 +9,13 @@ from enum import Enum
 
 from relaax.algorithm_base import ParameterServerBase, Phase, RefusesCalls, RunningParameterServer
 from relaax.errors import CheckpointError
-from relaax.parameters.process.progress import ProgressPrinter, StepRate, TrainingProgress
+from relaax.parameters.process.progress import StepRate, TrainingProgress
 from relaax.parameters.process.return_curve import ReturnCurve
 from relaax.parameters.process.standstill import Training
 from relaax.parameters.process.training_figures import TrainingFigures
 from relaax.parameters.sender_totals import SenderTotals
 from relaax.processes.stop_signal import Stop
+from relaax.telemetry.live_lines import StatePrinter
 from relaax.telemetry.operators import SaveRecord
 from relaax.telemetry.throttled_log import in_words
 
@@ -105,7 +106,7 @@ class TrainingMonitor:
         self.saves = SaveRecord(checkpoint_interval_s)
         last_t = parameter_server.max_global_step()
         self._last_t = None if last_t is None or not math.isfinite(last_t) else int(last_t)
-        self._printer = ProgressPrinter()
+        self._printer = StatePrinter()
         self._began_with = parameter_server.global_t()
         self._rate = StepRate(self._began_with)
         self._steps_per_s = 0.0
@@ -138,7 +139,8 @@ class TrainingMonitor:
             self._measure_rate()
         self._note_return()
         self._look_for_a_standstill()
-        self._printer.show(self.progress())
+        if self._printer.is_due():
+            self._printer.show(self.progress())
         if not self._missing():
             if self._parameter_server.training_is_over():
                 return EndOfTraining.STEPS

@@ -44,7 +44,8 @@ def test_elsewhere_than_on_a_terminal_a_line_comes_soon_and_then_every_ten_secon
     assert second.endswith(" steps/s 20")
 
 
-def test_on_a_terminal_the_line_is_replaced_until_the_end() -> None:
+def test_on_a_terminal_the_line_is_replaced_until_the_end(monkeypatch) -> None:
+    monkeypatch.setenv("TERM", "xterm")
     clock, stream = Clock(), Terminal()
     display = ProgressDisplay(RunProgress(1), stream, clock)
     for _ in range(2):
@@ -52,7 +53,7 @@ def test_on_a_terminal_the_line_is_replaced_until_the_end() -> None:
         display.refresh()
     display.finish()
     shown = stream.getvalue()
-    assert shown.count("\renvironments: connected 0 of 1") == 3
+    assert shown.count("environments: connected 0 of 1") == 3
     assert shown.count("\n") == 1
     assert shown.endswith("\n")
 

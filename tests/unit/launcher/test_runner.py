@@ -63,6 +63,9 @@ class Printed:
     def __init__(self):
         self.lines = []
 
+    def note_start(self, name, group):
+        assert group > 100
+
     def make_room_for(self, names):
         assert "system" in names
 

@@ -1,19 +1,10 @@
 """The progress line of a training."""
 
-import io
 from dataclasses import replace
 
 import pytest
 
-from relaax.launcher.live_printer import state_in
-from relaax.parameters.process.progress import ProgressPrinter, StepRate, TrainingProgress
-from relaax.telemetry.live_lines import ASKED_BY
-
-
-class Terminal(io.StringIO):
-    def isatty(self) -> bool:
-        return True
-
+from relaax.parameters.process.progress import StepRate, TrainingProgress
 
 SOME = TrainingProgress(
     global_t=12345, steps_per_s=3210.4, mean_return=97.25, episodes=100, checkpoints=2
@@ -82,53 +73,6 @@ def test_the_rate_is_measured_anew_where_a_training_goes_back():
     now[0] += 2
     assert rate.update(1000) == 200
     assert rate.seconds_for(1000) == 5
-
-
-@pytest.fixture(autouse=True)
-def _terminal_that_erases(monkeypatch):
-    monkeypatch.setenv("TERM", "xterm")
-
-
-def test_a_terminal_that_cannot_erase_gets_lines(monkeypatch):
-    monkeypatch.setenv("TERM", "dumb")
-    terminal = Terminal()
-    ProgressPrinter(terminal).show(SOME)
-    assert terminal.getvalue() == f"{SOME}\n"
-
-
-def test_a_terminal_keeps_one_line(monkeypatch):
-    monkeypatch.setenv("COLUMNS", "200")
-    terminal = Terminal()
-    printer = ProgressPrinter(terminal)
-    printer.show(SOME)
-    printer.show(SOME)
-    printer.close(SOME)
-    assert terminal.getvalue() == f"\r\x1b[K{SOME}" * 3 + "\n"
-
-
-def test_a_narrow_terminal_gets_one_row_and_the_whole_line_at_the_end(monkeypatch):
-    monkeypatch.setenv("COLUMNS", "40")
-    terminal = Terminal()
-    printer = ProgressPrinter(terminal)
-    printer.show(SOME)
-    printer.close(SOME)
-    assert terminal.getvalue() == f"\r\x1b[K{str(SOME)[:39]}\r\x1b[K{SOME}\n"
-
-
-def test_a_file_gets_a_line_an_interval_and_the_last_one():
-    file = io.StringIO()
-    printer = ProgressPrinter(file, interval_s=3600)
-    for _ in range(5):
-        printer.show(SOME)
-    printer.close(SOME)
-    assert file.getvalue() == f"{SOME}\n" * 2
-
-
-def test_relaax_train_gets_lines_that_it_can_read(monkeypatch):
-    monkeypatch.setenv(ASKED_BY, "2")
-    file = io.StringIO()
-    ProgressPrinter(file).show(SOME)
-    assert state_in(file.getvalue().rstrip()) == SOME
 
 
 def test_the_rate_is_steps_over_seconds_since_the_last_update():

@@ -12,6 +12,7 @@ from relaax.telemetry.live_lines import (
     Figure,
     LiveLine,
     LiveLineWriter,
+    StatePrinter,
     as_line,
     asked_interval_s,
     combined,
@@ -108,3 +109,56 @@ def test_an_output_that_is_closed_does_not_end_the_process(pipe, monkeypatch):
     writer.write_if_due()
     with pytest.raises(BrokenPipeError):
         stream.close()  # what could not be written is still there
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.fixture(autouse=True)
+def _terminal_that_erases(monkeypatch):
+    monkeypatch.setenv("TERM", "xterm")
+
+
+def test_a_terminal_that_cannot_erase_gets_lines(monkeypatch):
+    monkeypatch.setenv("TERM", "dumb")
+    terminal = Terminal()
+    StatePrinter(terminal).show(LINE)
+    assert terminal.getvalue() == f"{LINE}\n"
+
+
+def test_a_terminal_keeps_one_line(monkeypatch):
+    monkeypatch.setenv("COLUMNS", "200")
+    terminal = Terminal()
+    printer = StatePrinter(terminal)
+    printer.show(LINE)
+    printer.show(LINE)
+    printer.close(LINE)
+    assert terminal.getvalue() == f"\r\x1b[K{LINE}" * 3 + "\n"
+
+
+def test_a_narrow_terminal_gets_one_row_and_the_whole_line_at_the_end(monkeypatch):
+    monkeypatch.setenv("COLUMNS", "40")
+    terminal = Terminal()
+    printer = StatePrinter(terminal)
+    printer.show(LINE)
+    printer.close(LINE)
+    assert terminal.getvalue() == f"\r\x1b[K{str(LINE)[:39]}\r\x1b[K{LINE}\n"
+
+
+def test_a_file_gets_a_line_an_interval_and_the_last_one():
+    file = io.StringIO()
+    printer = StatePrinter(file, interval_s=3600)
+    assert printer.is_due()
+    printer.show(LINE)
+    assert not printer.is_due()
+    printer.close(LINE)
+    assert file.getvalue() == f"{LINE}\n" * 2
+
+
+def test_relaax_train_gets_lines_that_it_can_read(monkeypatch):
+    monkeypatch.setenv(ASKED_BY, "2")
+    file = io.StringIO()
+    StatePrinter(file).show(LINE)
+    assert file.getvalue() == f"{as_line(LINE)}\n"
