@@ -3,6 +3,7 @@
 import os
 import re
 import shlex
+import socket
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,7 +15,7 @@ from relaax.configuration.announced_spaces import DOUBTFUL
 from relaax.configuration.commands import LEARNER, PARAMETER_SERVER, REPLAY_SERVER, RLX_SERVER
 from relaax.configuration.option_base import FILES
 from relaax.errors import ConfigurationError
-from relaax.launcher.described import HERE, Described
+from relaax.launcher.described import HERE, TO_RLX_SERVER, Described
 from relaax.launcher.process_log import BEGINS
 from relaax.launcher.shell_words import python_program
 from relaax.replay.process.replay_memory import memory_of_replay
@@ -34,6 +35,7 @@ _LISTENERS = {
     "--parameter-server": _PARAMETER_SERVER,
     "--learner": _LEARNER,
     "--replay-servers": _REPLAY,
+    TO_RLX_SERVER: _RLX,
 }
 
 _NO_LEARNER = (
@@ -97,8 +99,6 @@ def check(processes: Sequence[Described], *, on_one_machine: bool = True) -> Fin
     if on_one_machine:
         found.mistakes.extend(_shared_ports(lines))
         found.mistakes.extend(_shared_checkpoints(lines))
-        unserved = _unserved(processes, lines)
-        (found.mistakes if is_read_whole else found.doubts).extend(unserved)
     sections = {str(line.algorithm): line.algorithm for line in lines if line.algorithm}
     if len(sections) > 1:
         files = ", ".join(sorted({str(section.source) for section in sections.values()}))
@@ -116,7 +116,8 @@ def check(processes: Sequence[Described], *, on_one_machine: bool = True) -> Fin
         except ConfigurationError as error:
             found.mistakes.append(str(error))
             continue
-        unheard.extend(_unheard(algorithm.has_learner(config), lines))
+        players = [process for process in processes if not process.program]
+        unheard.extend(_unheard(algorithm.has_learner(config), lines, players))
         if algorithm.has_learner(config) and not runs_learner and _trains(lines):
             is_known = is_read_whole and not _learn_elsewhere(lines)
             (found.mistakes if is_known else found.doubts).append(_NO_LEARNER)
@@ -188,29 +189,20 @@ def _shared_checkpoints(lines: Sequence[Described]) -> Iterator[str]:
             )
 
 
-def _unserved(processes: Sequence[Described], lines: Sequence[Described]) -> Iterator[str]:
-    """Yield which environment connects to a port where no RLX server of the Procfile listens."""
-    ports = {line.listens.port for line in lines if line.program == _RLX and line.listens}
-    for process in processes:
-        for port in process.rlx_ports() if ports else ():
-            if port not in ports:
-                yield (
-                    f"{process.name} connects to port {port} (--rlx-server), and the {_RLX} of "
-                    f"this Procfile listens at {_named(ports)}"
-                )
-
-
-def _unheard(has_learner: bool, lines: Sequence[Described]) -> Iterator[str]:
-    """Yield which process connects to an address of this machine where none listens."""
+def _unheard(
+    has_learner: bool, lines: Sequence[Described], players: Sequence[Described]
+) -> Iterator[str]:
+    """Yield the processes that connect to ports of this machine where no process listens."""
     listening: dict[str, set[int]] = {}
     for line in lines:
         if line.listens is not None:
             listening.setdefault(line.program, set()).add(line.listens.port)
-    for line in lines:
+    here = (*HERE, socket.gethostname())
+    for line in (*lines, *players):
         for option, program in _told(line, has_learner):
             ports = listening.get(program, set())
             for address in line.addresses().get(option, ()):
-                if ports and address.host in HERE and address.port not in ports:
+                if ports and address.host in here and address.port not in ports:
                     yield (
                         f"{line.name} connects to {address} ({option}), and the {program} of this "
                         f"Procfile listens at {_named(ports)}"

@@ -1,7 +1,6 @@
 """The processes of a Procfile, described once for all that look at them and start them."""
 
 import re
-import socket
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import redirect_stderr, redirect_stdout, suppress
 from dataclasses import dataclass, field, replace
@@ -119,7 +118,11 @@ class Described:
 
     def addresses(self) -> dict[str, tuple[Address, ...]]:
         """Return by option the addresses of other processes, written or not."""
-        found = {}
+        found: dict[str, tuple[Address, ...]] = {}
+        if not self.program and self.command is not None:
+            with suppress(ConfigurationError):  # the program says so
+                servers = self.command.values(TO_RLX_SERVER)
+                found[TO_RLX_SERVER] = tuple(map(Address.parse, servers))
         for name, option in type(self.options).model_fields.items() if self.options else ():
             value = getattr(self.options, name)
             several = value if isinstance(value, tuple) else (value,)
@@ -128,14 +131,6 @@ class Described:
         for own in ("--bind", FOR_OPERATORS, "--proxy"):
             found.pop(own, None)
         return found
-
-    def rlx_ports(self) -> Iterator[int]:
-        """Yield the ports of this machine at which an environment's program finds RLX servers."""
-        for value in () if self.command is None else self.command.values(TO_RLX_SERVER):
-            with suppress(ConfigurationError):  # the program says so
-                address = Address.parse(value)
-                if address.host in (*HERE, socket.gethostname()):
-                    yield address.port
 
     def begins_training(self) -> bool:
         """Return whether it is the server that a training is known by.

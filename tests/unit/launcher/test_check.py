@@ -203,7 +203,7 @@ def test_an_environment_that_connects_where_no_rlx_server_listens_is_named(case)
     case.lines["env"] = "environments/mine --rlx-server localhost:7009"
     (mistake,) = case.check().mistakes
     assert mistake == (
-        "env connects to port 7009 (--rlx-server), and the relaax-rlx-server of this Procfile "
+        "env connects to localhost:7009 (--rlx-server), and the relaax-rlx-server of this Procfile "
         "listens at port 7001"
     )
 
