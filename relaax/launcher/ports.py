@@ -3,14 +3,14 @@
 import errno
 import shlex
 import socket
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import psutil
 
-from relaax.address import Address
+from relaax.address import MAX_PORT, Address
 from relaax.errors import ConfigurationError
 from relaax.launcher.described import Described
 
@@ -28,9 +28,20 @@ def require_free_ports(processes: Sequence[Described], procfile: Path) -> None:
                 )
 
 
+def free_port(host: str, preferred: int, taken: Collection[int]) -> int:
+    """Return ``preferred``, or the first one above it that is free here and not ``taken``.
+
+    It is near the servers' own ports, so that no outgoing connection gets it meanwhile, as port 0.
+    """
+    for port in range(preferred, MAX_PORT + 1):
+        if port not in taken and not _is_taken(Address(host, port)):
+            return port
+    raise ConfigurationError(f"no port of {host} from {preferred} on is free")
+
+
 def free_pair(first: int) -> int:
     """Return ``first``, or the next even number above it, where it and the next port are free."""
-    for port in range(first, 2**16 - 1, 2):
+    for port in range(first, MAX_PORT, 2):
         if not any(_is_taken(Address("localhost", each)) for each in (port, port + 1)):
             return port
     raise ConfigurationError(f"no two ports from {first} on are free; --port-base names others")

@@ -1,7 +1,6 @@
 """A process of a Procfile that a part of a cluster runs on its machine."""
 
 import signal
-import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -10,7 +9,7 @@ import psutil
 import pytest
 from processes import wait_for
 
-from relaax.launcher.engines.hosted import Hosted, free_port
+from relaax.launcher.engines.hosted import Hosted
 from relaax.launcher.engines.hosted_program import CANNOT_START, Run
 
 pytestmark = pytest.mark.integration
@@ -108,14 +107,3 @@ os.killpg(0, signal.SIGKILL)
     pid = int((tmp_path / "pid").read_text())
     wait_for(lambda: not psutil.pid_exists(pid), "the end of the command")
     assert (tmp_path / "saved").exists()
-
-
-def test_a_port_is_the_one_that_is_written_or_the_next():
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        taken.listen()
-        port = taken.getsockname()[1]
-        other = free_port("127.0.0.1", port, ())
-        assert other > port
-        assert free_port("127.0.0.1", port, (other,)) > other
-    assert free_port("127.0.0.1", port, ()) == port

@@ -3,15 +3,12 @@
 import os
 import queue
 import signal
-import socket
 import subprocess
 import sys
 import threading
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 
-from relaax.address import MAX_PORT
-from relaax.errors import ConfigurationError
 from relaax.launcher.engines import hosted_program
 from relaax.launcher.engines.hosted_program import Run
 
@@ -20,22 +17,6 @@ _WAIT_S = 1.0
 
 #: Lines that nobody has asked for; the command waits when there are more.
 _LINES = 1000
-
-
-def free_port(host: str, preferred: int, taken: Collection[int]) -> int:
-    """Return ``preferred``, or the first one above it that is free here and not ``taken``.
-
-    It is near the servers' own ports, so that no outgoing connection gets it meanwhile, as port 0.
-    """
-    for port in range(preferred, MAX_PORT + 1):
-        if port in taken:
-            continue
-        with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET) as probe:
-            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            with suppress(OSError):
-                probe.bind((host, port))
-                return port
-    raise ConfigurationError(f"no port of {host} from {preferred} on is free")
 
 
 class Hosted:

@@ -6,8 +6,9 @@ from collections.abc import Callable, Mapping, Sequence
 from relaax.address import Address
 from relaax.launcher import runner
 from relaax.launcher.described import Described, told
-from relaax.launcher.engines.hosted import Hosted, free_port
+from relaax.launcher.engines.hosted import Hosted
 from relaax.launcher.engines.hosted_program import Run
+from relaax.launcher.ports import free_port
 from relaax.launcher.runner import GivenUp
 
 

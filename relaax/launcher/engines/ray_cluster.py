@@ -15,8 +15,9 @@ from relaax.address import Address
 from relaax.errors import ConfigurationError
 from relaax.launcher import runner
 from relaax.launcher.described import Described, Placement, told
-from relaax.launcher.engines.hosted import Hosted, free_port
+from relaax.launcher.engines.hosted import Hosted
 from relaax.launcher.engines.hosted_program import Run
+from relaax.launcher.ports import free_port
 from relaax.launcher.runner import GivenUp, MachineIsGone
 
 #: How long something is waited for before it is looked whether it still should.
@@ -61,7 +62,7 @@ class RayHost(Hosted):
         return str(_ray("ray.util").get_node_ip_address())
 
     def free_port(self, preferred: int, taken: Collection[int]) -> int:
-        """Return a port of this machine; see ``hosted.free_port``."""
+        """Return a port of this machine; see ``ports.free_port``."""
         return free_port(self.address(), preferred, taken)
 
 

@@ -11,8 +11,9 @@ from dataclasses import dataclass
 from relaax.address import Address
 from relaax.errors import ConfigurationError
 from relaax.launcher.described import Described, Placement, told
-from relaax.launcher.engines.hosted import Hosted, free_port
+from relaax.launcher.engines.hosted import Hosted
 from relaax.launcher.engines.local import LocalEngine
+from relaax.launcher.ports import free_port
 
 #: How long the nodes may take to say where they are.
 _DEADLINE_S = 120.0

@@ -9,6 +9,7 @@ from processes import free_port
 from relaax.errors import ConfigurationError
 from relaax.launcher.described import described
 from relaax.launcher.ports import free_pair, require_free_ports
+from relaax.launcher.ports import free_port as port_near
 
 YAML = """\
 relaax-rlx-server: {{--bind: "127.0.0.1:{port}", --http-bind: "127.0.0.1:{http}"}}
@@ -53,3 +54,14 @@ def test_the_first_two_ports_that_are_free_are_given():
         pair = free_pair(first)
     assert pair > first
     assert (pair - first) % 2 == 0
+
+
+def test_a_port_is_the_one_that_is_written_or_the_next():
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        other = port_near("127.0.0.1", port, ())
+        assert other > port
+        assert port_near("127.0.0.1", port, (other,)) > other
+    assert port_near("127.0.0.1", port, ()) == port
