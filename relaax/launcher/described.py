@@ -24,6 +24,21 @@ from relaax.errors import ConfigurationError
 from relaax.launcher.shell_words import ShellCommand
 from relaax.processes.run_variables import COPY, INCARNATION, LINE
 
+#: The Procfile of a folder.
+DEFAULT_PROCFILE = Path("Procfile")
+
+#: The ways to a folder that can be trained.
+_WITHOUT_PROCFILE = (
+    "; relaax-new makes a folder with a Procfile, and --new-algorithm DIR an algorithm "
+    "to start from"
+)
+
+#: The same to those that have named one.
+_PROCFILE_ELSEWHERE = (
+    "; those in Procfiles/ are of RELAAX's checkout: start them in that folder" + _WITHOUT_PROCFILE
+)
+
+
 #: A line of a Procfile.
 _LINE = re.compile(r"^(?P<name>[\w-]+):[^\S\n]*(?P<command>\S.*)$", re.ASCII | re.MULTILINE)
 
@@ -151,12 +166,18 @@ class Described:
 
 
 def read_procfile(path: Path) -> dict[str, str]:
-    """Return the commands of a Procfile by name; ConfigurationError for one without any.
-
-    OSError and UnicodeDecodeError if it cannot be read.
-    """
+    """Return the commands of a Procfile by name; ConfigurationError where there are none."""
+    try:
+        text = path.read_text(encoding="utf-8")
+    except OSError as error:
+        hint = ""
+        if isinstance(error, FileNotFoundError):
+            hint = _WITHOUT_PROCFILE if path == DEFAULT_PROCFILE else _PROCFILE_ELSEWHERE
+        raise ConfigurationError(f"cannot read {path}: {error.strerror}{hint}") from error
+    except UnicodeDecodeError as error:
+        raise ConfigurationError(f"{path} is not UTF-8 text: {error.reason}") from error
     lines: dict[str, str] = {}
-    for found in _LINE.finditer(path.read_text(encoding="utf-8")):
+    for found in _LINE.finditer(text):
         if found["name"] in lines:
             raise ConfigurationError(
                 f"{path}: process names must be unique, and {found['name']!r} stands twice"

@@ -29,14 +29,21 @@ from collections.abc import Collection, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NoReturn
 
 from relaax.configuration import run_command
 from relaax.configuration.announced_spaces import DOUBTFUL
 from relaax.configuration.exit_status import USAGE
 from relaax.errors import ConfigurationError
 from relaax.launcher.check import Findings, check, doubts_in, require_start_folder
-from relaax.launcher.described import Described, Needs, Placement, copied, described, read_procfile
+from relaax.launcher.described import (
+    DEFAULT_PROCFILE,
+    Described,
+    Needs,
+    Placement,
+    copied,
+    described,
+    read_procfile,
+)
 from relaax.launcher.engines.local import LocalEngine
 from relaax.launcher.engines.ray_cluster import on_ray
 from relaax.launcher.engines.slurm import SlurmEngine
@@ -57,24 +64,13 @@ _AMOUNTS = {
     "memory": "GiB of memory (default: none is kept for it)",
 }
 
-_DEFAULT_PROCFILE = Path("Procfile")
+_NAME = "relaax-train"
 
 _DESCRIPTION = """\
 Start all processes of a Procfile and show the progress of the training. When one process exits,
 stop the others: at the end of a training, the parameter server or the RLX server exits first. This
 is "honcho -f PROCFILE start" with the progress below the log. Ctrl-C saves a checkpoint and
 stops."""
-
-#: The ways to a folder that can be trained.
-_WITHOUT_PROCFILE = (
-    "; relaax-new makes a folder with a Procfile, and --new-algorithm DIR an algorithm "
-    "to start from"
-)
-
-#: The same to those that have named one.
-_PROCFILE_ELSEWHERE = (
-    "; those in Procfiles/ are of RELAAX's checkout: start them in that folder" + _WITHOUT_PROCFILE
-)
 
 
 @dataclass(frozen=True)
@@ -89,27 +85,30 @@ def main() -> int:
     """Run a Procfile and return the exit status."""
     parser = _parser()
     arguments = parser.parse_args()
-    if arguments.new_algorithm is not None:
-        return _write_algorithm(parser, arguments.new_algorithm)
-    if arguments.serial:
-        return _check_or_run_serial(parser, arguments)
-    if arguments.steps is not None:
+    if not arguments.serial and arguments.steps is not None:
         parser.error("--steps is for --serial")
-    lines = _lines(parser, arguments.procfile)
-    try:
-        processes = described(lines, arguments.set)
-        require_start_folder(arguments.procfile, processes)
-        findings = check(processes, on_one_machine=arguments.on is None)
-        if arguments.check:
-            return _say_all(parser.prog, findings, _log_path(arguments, processes))
-        _say_doubts(findings)
-        processes = _planned(processes, arguments)
-        if arguments.on is None:
-            known = [each for each in processes if each.is_started_here or arguments.concurrency]
-            require_free_ports(known, arguments.procfile)
-        return _run(processes, _log(parser, _log_path(arguments, processes)), arguments)
-    except ConfigurationError as error:
-        _refuse(parser, str(error))
+    for option in ("restart", "concurrency", "on", "log_file", *_AMOUNTS):
+        if arguments.serial and getattr(arguments, option):
+            parser.error(f"--{option.replace('_', '-')} is for processes: --serial starts none")
+    return run_command(_NAME, lambda: _carry_out(arguments))
+
+
+def _carry_out(arguments: argparse.Namespace) -> int:
+    if arguments.new_algorithm is not None:
+        return _write_algorithm(arguments.new_algorithm)
+    if arguments.serial:
+        return _check_or_run_serial(arguments)
+    processes = described(read_procfile(arguments.procfile), arguments.set)
+    require_start_folder(arguments.procfile, processes)
+    findings = check(processes, on_one_machine=arguments.on is None)
+    if arguments.check:
+        return _say_all(findings, _log_path(arguments, processes))
+    _say_doubts(findings)
+    processes = _planned(processes, arguments)
+    if arguments.on is None:
+        known = [each for each in processes if each.is_started_here or arguments.concurrency]
+        require_free_ports(known, arguments.procfile)
+    return _run(processes, _log(_log_path(arguments, processes)), arguments)
 
 
 def _planned(processes: list[Described], arguments: argparse.Namespace) -> list[Described]:
@@ -130,13 +129,13 @@ def _planned(processes: list[Described], arguments: argparse.Namespace) -> list[
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="relaax-train", description=_DESCRIPTION)
+    parser = argparse.ArgumentParser(prog=_NAME, description=_DESCRIPTION)
     one = parser.add_mutually_exclusive_group()
     one.add_argument(
         "procfile",
         nargs="?",
         type=Path,
-        default=_DEFAULT_PROCFILE,
+        default=DEFAULT_PROCFILE,
         metavar="PROCFILE",
         help="such as Procfiles/cartpole.Procfile (default: the file Procfile of this folder)",
     )
@@ -229,11 +228,13 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _log(parser: argparse.ArgumentParser, path: Path | None) -> ProcessLog | None:
+def _log(path: Path | None) -> ProcessLog | None:
     try:
         return None if path is None else ProcessLog(path)
     except OSError as error:
-        _refuse(parser, f"cannot write the log {path}: {error.strerror}; --log-file names another")
+        raise ConfigurationError(
+            f"cannot write the log {path}: {error.strerror}; --log-file names another"
+        ) from error
 
 
 def _log_path(arguments: argparse.Namespace, processes: Sequence[Described]) -> Path | None:
@@ -248,10 +249,10 @@ def _say_doubts(findings: Findings) -> None:
         print(f"{DOUBTFUL}{doubt}", flush=True)
 
 
-def _say_all(program: str, findings: Findings, log: Path | None) -> int:
+def _say_all(findings: Findings, log: Path | None) -> int:
     """Print all that is wrong or doubtful, was doubtful in the training of ``log``, or is taken."""
     for mistake in findings.mistakes:
-        print(f"{program}: error: {mistake}")
+        print(f"{_NAME}: error: {mistake}")
     seen = [] if log is None else [f"in the last training: {doubt}" for doubt in doubts_in(log)]
     for doubt in [*findings.doubts, *seen]:
         print(f"{DOUBTFUL}{doubt}")
@@ -262,49 +263,24 @@ def _say_all(program: str, findings: Findings, log: Path | None) -> int:
     return USAGE if findings.mistakes else 0
 
 
-def _write_algorithm(parser: argparse.ArgumentParser, directory: Path) -> int:
+def _write_algorithm(directory: Path) -> int:
     try:
         print(steps_of_algorithm(directory, write_new_algorithm(directory)))
     except ConfigurationError as error:
-        _refuse(parser, f"--new-algorithm: {error}")
+        raise ConfigurationError(f"--new-algorithm: {error}") from error
     return 0
 
 
-def _check_or_run_serial(parser: argparse.ArgumentParser, arguments: argparse.Namespace) -> int:
-    for option in ("restart", "concurrency", "on", "log_file", *_AMOUNTS):
-        if getattr(arguments, option):
-            parser.error(f"--{option.replace('_', '-')} is for processes: --serial starts none")
-    try:
-        lines = one_process(arguments.procfile, arguments.set)
-        findings = check(lines.servers, on_one_machine=False)
-        if arguments.check:
-            return _say_all(parser.prog, findings, _log_path(arguments, lines.servers))
-        _say_doubts(findings)
-    except ConfigurationError as error:
-        _refuse(parser, str(error))
-    # No other training needs its parts, which are those of all servers and of the client.
+def _check_or_run_serial(arguments: argparse.Namespace) -> int:
+    lines = one_process(arguments.procfile, arguments.set)
+    findings = check(lines.servers, on_one_machine=False)
+    if arguments.check:
+        return _say_all(findings, _log_path(arguments, lines.servers))
+    _say_doubts(findings)
+    # Only this needs the parts of all servers and of the client.
     from relaax.server.serial.command import run_serial
 
-    return run_command(parser.prog, lambda: run_serial(lines.parts(), arguments.steps))
-
-
-def _refuse(parser: argparse.ArgumentParser, reason: str) -> NoReturn:
-    """End with a line that names a mistake in a file; no usage helps there."""
-    parser.exit(USAGE, f"{parser.prog}: error: {reason}\n")
-
-
-def _lines(parser: argparse.ArgumentParser, path: Path) -> dict[str, str]:
-    try:
-        return read_procfile(path)
-    except OSError as error:
-        hint = ""
-        if isinstance(error, FileNotFoundError):
-            hint = _WITHOUT_PROCFILE if path == _DEFAULT_PROCFILE else _PROCFILE_ELSEWHERE
-        _refuse(parser, f"cannot read {path}: {error.strerror}{hint}")
-    except UnicodeDecodeError as error:
-        _refuse(parser, f"{path} is not UTF-8 text: {error.reason}")
-    except ConfigurationError as error:
-        _refuse(parser, str(error))
+    return run_serial(lines.parts(), arguments.steps)
 
 
 def _run(processes: list[Described], log: ProcessLog | None, arguments: argparse.Namespace) -> int:
@@ -345,7 +321,7 @@ def _engine_of(
 def _new_run(procfile: Path) -> str:
     """Return a name for this training: no other one has it, and people see which one it is."""
     stem = procfile.name.removesuffix(".Procfile")
-    known_as = procfile.resolve().parent.name if procfile == _DEFAULT_PROCFILE else stem
+    known_as = procfile.resolve().parent.name if procfile == DEFAULT_PROCFILE else stem
     return f"{known_as[:200]}-{secrets.token_hex(4)}"
 
 

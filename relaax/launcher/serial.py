@@ -57,10 +57,7 @@ def one_process(path: Path, settings: Sequence[str] = ()) -> OneProcess:
 
 
 def _found(procfile: Path, settings: Sequence[str]) -> OneProcess:
-    try:
-        processes = described(read_procfile(procfile), settings)
-    except (OSError, UnicodeDecodeError) as error:
-        raise ConfigurationError(f"cannot read {procfile}: {error}") from error
+    processes = described(read_procfile(procfile), settings)
     require_start_folder(procfile, processes)
     servers: dict[str, Described] = {}
     for process in processes:

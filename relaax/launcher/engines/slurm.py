@@ -21,11 +21,11 @@ _DEADLINE_S = 120.0
 #: Any port: nothing is sent there.
 _PORT = 9
 
-_NO_ALLOCATION = """\
---on slurm runs in an allocation, and this is none: SLURM_JOB_ID or
-SLURM_JOB_NUM_NODES is not set. For three nodes:
-  salloc --nodes=3 relaax-train PROCFILE --on slurm
-  sbatch --nodes=3 --wrap 'relaax-train PROCFILE --on slurm'"""
+_NO_ALLOCATION = (
+    "--on slurm runs in an allocation, and here is none: SLURM_JOB_ID or SLURM_JOB_NUM_NODES is "
+    "not set. For three nodes: salloc --nodes=3 relaax-train PROCFILE --on slurm; or: "
+    "sbatch --nodes=3 --wrap 'relaax-train PROCFILE --on slurm'"
+)
 
 
 @dataclass(frozen=True)
