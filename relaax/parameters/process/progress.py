@@ -84,7 +84,7 @@ class TrainingProgress:
 
 
 def counted(count: int, what: str) -> str:
-    """Return a number with the word for what is counted, in its singular or plural."""
+    """Return a number with the word for the things counted, in its singular or plural."""
     return f"{count} {what}" + ("" if count == 1 else "s")
 
 

@@ -21,13 +21,13 @@ CURVE, PLOT = "return.csv", "return.png"
 
 @dataclass(frozen=True)
 class PlotLabels:
-    """What a plot says besides its points."""
+    """The words of a plot."""
 
     #: The name of the run.
     title: str
     #: How many episodes each point is the mean of.
     episodes: int
-    #: Drawn as a line; None for none.
+    #: Drawn as a line, if there is a goal.
     goal_return: float | None = None
 
 
@@ -64,8 +64,8 @@ class Point(NamedTuple):
 class ReturnCurve:
     """Points of the mean return, in a table and a plot in the place of the checkpoints.
 
-    The table is saved with each checkpoint, so that a restarted training goes on with it. What
-    cannot be written is a warning: the training goes on without it.
+    The table is saved with each checkpoint, so that a restarted training goes on with it. A failed
+    write is a warning: the training goes on.
     """
 
     def __init__(
@@ -152,7 +152,7 @@ def _table(points: list[Point]) -> bytes:
 
 
 def _parsed(table: bytes) -> list[Point]:
-    """Return the points of a table; ValueError if it is none."""
+    """Return the points of a table; ValueError if it cannot be read."""
     try:
         head, *rows = csv.reader(io.StringIO(table.decode()))
     except csv.Error as error:

@@ -157,7 +157,7 @@ class Standstill:
             return dict(self._reports)
 
     def _why_no_update(self, training: Training, reports: dict[str, _Report]) -> str:
-        """Return why there is no update; "" where none is due."""
+        """Return why there is no update; "" where no update is due."""
         if training.updates is None or not self._learns:
             return ""
         if not self._has_learner:
@@ -182,7 +182,7 @@ class Standstill:
 
 
 def _waiting(reports: dict[str, _Report]) -> str:
-    """Return which parts wait for long, and why, the learner first; "" where none does."""
+    """Return which parts wait for long, and why, the learner first; "" where all go on."""
     long = {
         part: report
         for part, report in sorted(reports.items(), key=lambda item: item[0] != LEARNER)

@@ -14,6 +14,7 @@ from relaax.parameters.process.return_curve import ReturnCurve
 from relaax.parameters.process.standstill import Training
 from relaax.parameters.process.training_figures import TrainingFigures
 from relaax.parameters.sender_totals import SenderTotals
+from relaax.processes.periodic_tasks import Task, begin_tasks, do_due
 from relaax.processes.stop_signal import Stop
 from relaax.telemetry.live_lines import StatePrinter
 from relaax.telemetry.operators import SaveRecord
@@ -31,7 +32,7 @@ RATE_INTERVAL_S = 2.0
 #: for the phase twice a second.
 CLOSING_PHASE_S = 2.0
 
-#: The same at most, where one that has asked lately has not heard it: it may be starting again.
+#: The same at most, where a server that has asked lately has not heard it: it may start again.
 LONGEST_CLOSING_PHASE_S = 15.0
 
 #: How often it is looked whether all have heard it.
@@ -40,7 +41,7 @@ HEARD_INTERVAL_S = 0.1
 #: How long a call that has begun may take when the port is closed.
 CLOSE_GRACE_S = 1.0
 
-#: Saving what is published takes this part of the time at most.
+#: Saving published values takes this part of the time at most.
 PUBLISHED_SHARE = 0.1
 
 #: After a failure it is tried again no sooner.
@@ -51,7 +52,7 @@ LAST_SAVE_RETRY_DELAYS_S = (1.0, 3.0)
 
 
 class EndOfTraining(Enum):
-    """Why a training ended; the value is what is printed."""
+    """Why a training ended, in the words that are printed."""
 
     SIGNAL = "stopped by a signal"
     STEPS = "the required number of steps is done"
@@ -114,7 +115,7 @@ class TrainingMonitor:
     def run(self, stop: Stop) -> EndOfTraining:
         """Watch the training until it is over or ``stop`` is set; then save, and close the port.
 
-        What the algorithm's own code raises meanwhile is raised when the training is saved.
+        Exceptions of the algorithm's own code are raised when the training is saved.
         """
         try:
             end = self._train_or_save(stop)
@@ -126,17 +127,17 @@ class TrainingMonitor:
         return end
 
     def begin(self) -> None:
-        """Let the intervals begin now; what drives the training itself calls ``check`` then."""
-        now = time.monotonic()
-        self._save_at, self._rate_at = now + self._checkpoint_interval_s, now + RATE_INTERVAL_S
-        self._save_published_at = now + self._published_interval_s
+        """Let the intervals begin now; a driver of the training itself calls ``check`` then."""
+        self._publishing = Task(self._published_interval_s, self._save_published)
+        self._tasks = [
+            Task(RATE_INTERVAL_S, self._measure_rate),
+            Task(self._checkpoint_interval_s, self._save_if_any_or_warn),
+            self._publishing,
+        ]
+        begin_tasks(self._tasks)
 
     def check(self) -> EndOfTraining | None:
         """Show the progress, save if it is time, and return why the training is over, if it is."""
-        now = time.monotonic()
-        if now >= self._rate_at:
-            self._rate_at = now + RATE_INTERVAL_S
-            self._measure_rate()
         self._note_return()
         self._look_for_a_standstill()
         if self._printer.is_due():
@@ -146,11 +147,7 @@ class TrainingMonitor:
                 return EndOfTraining.STEPS
             if self._return_is_reached():
                 return EndOfTraining.RETURN
-        if now >= self._save_at:
-            self._save_at = now + self._checkpoint_interval_s
-            self._save_if_any_or_warn()
-        elif now >= self._save_published_at:
-            self._save_published_at = now + self._save_published()
+        do_due(self._tasks)
         return None
 
     def finish(self, end: EndOfTraining) -> None:
@@ -201,7 +198,7 @@ class TrainingMonitor:
     def _train_or_save(self, stop: Stop) -> EndOfTraining:
         try:
             return self._train(stop)
-        except Exception:  # whatever an algorithm's own code raises: what was reached is not lost
+        except Exception:  # an algorithm's own code raises any: its result is not lost
             self._stop_training(is_final=False)
             if self._has_taken_steps():
                 _log.error("the parameter server failed; saving what was reached")
@@ -209,7 +206,7 @@ class TrainingMonitor:
             raise
 
     def _stop_training(self, is_final: bool) -> None:
-        """Let nothing change any more; what comes is for the next start, where there will be one.
+        """Let nothing change any more; later calls are for the next start, where there will be one.
 
         Else it is answered, and ignored: all hear that the training is over.
         """
@@ -248,18 +245,19 @@ class TrainingMonitor:
         if self._curve is not None:
             self._curve.save()
 
-    def _save_published(self) -> float:
-        """Save what a learner has published since; return after how many seconds to do so again."""
+    def _save_published(self) -> None:
+        """Save the values that a learner has published, and choose when to do so again."""
         if not self._has_taken_steps():
-            return self._published_interval_s
+            return
         began, pause_s = time.monotonic(), self._published_interval_s
         try:
             with self._senders.recording():
                 self._parameter_server.save_published()
         except Exception as error:  # the next checkpoint, or the next time, may succeed
-            _log.warning("what was published is not saved: %s", in_words(error))
+            _log.warning("published values are not saved: %s", in_words(error))
             pause_s = max(pause_s, PUBLISHED_AGAIN_S)
-        return max(pause_s, (time.monotonic() - began) / PUBLISHED_SHARE)
+        took_s = time.monotonic() - began
+        self._publishing.interval_s = max(pause_s, took_s / PUBLISHED_SHARE)
 
     def _has_taken_steps(self) -> bool:
         """Return False before the first step.
@@ -315,7 +313,7 @@ class TrainingMonitor:
         return self._rate.seconds_for(self._last_t - global_t)
 
     def _summary(self, end: EndOfTraining) -> str:
-        """Return why the training ended, what it missed, and where its result is."""
+        """Return why the training ended, the goal that it missed, and where its result is."""
         said = f"{end.value}: global step {self._parameter_server.global_t():,}; "
         if not self._has_something_to_save(end):
             return f"{said}no step was taken, and no checkpoint was saved"
@@ -330,8 +328,8 @@ class TrainingMonitor:
 
 
 def _or_log(name: str, stop: Callable[[], None]) -> None:
-    """Call what is to end changes; log what it raises: what was reached is saved all the same."""
+    """Call ``stop``, which ends changes; log an exception: the result is saved all the same."""
     try:
         stop()
-    except Exception:  # whatever an algorithm's own code raises
+    except Exception:  # an algorithm's own code raises any
         _log.exception("%s failed: what is saved now may still change", name)

@@ -56,7 +56,7 @@ _WITHOUT = (OF_CLIENT, OF_EVALUATING_CLIENT, ENVIRONMENTS_OF, CONNECTIONS_OF)
 
 _log = logging.getLogger(__name__)
 
-#: How often what a learner has published is saved between checkpoints, by the place: S3 takes a fee
+#: How often the values that a learner has published are saved between checkpoints: S3 takes a fee
 #: for each object.
 PUBLISHED_INTERVAL_S = 1.0
 
@@ -93,7 +93,7 @@ class NewestScalars(Metrics):
 
 
 def figures(parameter_server: ParameterServerBase, progress: TrainingProgress) -> Iterable[Metric]:
-    """Yield how a training is; what is not known is left out."""
+    """Yield how a training is; unknown figures are left out."""
     yield gauge("global_step", "Environment steps of all agents together", progress.global_t)
     updates = parameter_server.updates()
     if updates is not None:

@@ -237,7 +237,7 @@ class TestWhatIsPublished:
         saving.fails = True
         assert Case(saving, published_interval_s=0.001).run() is EndOfTraining.STEPS
         (record,) = caplog.records
-        assert record.getMessage() == "what was published is not saved: OSError: the disk is full"
+        assert record.getMessage() == "published values are not saved: OSError: the disk is full"
 
     def test_after_a_failure_it_is_tried_again_before_the_next_checkpoint(
         self, saving, monkeypatch
