@@ -6,7 +6,6 @@ import time
 from collections.abc import Callable, Iterable
 from contextlib import ExitStack
 from functools import partial
-from pathlib import Path
 from typing import TypeAlias
 
 from relaax.algorithm_base import ParameterLink, ParameterServerBase, RunningParameterServer, Shard
@@ -28,13 +27,7 @@ from relaax.parameters.process.training_figures import TrainingFigures
 from relaax.parameters.process.training_monitor import TrainingMonitor
 from relaax.parameters.sender_totals import SenderTotals
 from relaax.processes.directory_lock import owned
-from relaax.telemetry.metrics import (
-    CONNECTIONS_OF,
-    ENVIRONMENTS_OF,
-    OF_CLIENT,
-    OF_EVALUATING_CLIENT,
-    Metrics,
-)
+from relaax.telemetry.metrics import OF_CLIENT, OF_EVALUATING_CLIENT, Metrics
 from relaax.telemetry.operators import OperatorPort, counter, gauge
 from relaax.telemetry.operators.families import Metric, gauges
 from relaax.telemetry.training import (
@@ -50,9 +43,8 @@ from relaax.telemetry.training import (
 #: A value that has not been stored again for so long is not shown: it may not hold any more.
 FORGOTTEN_AFTER_S = 300.0
 
-#: Not shown: clients choose such names, or a worker's is part of them. Each name is a time series
-#: that Prometheus keeps.
-_WITHOUT = (OF_CLIENT, OF_EVALUATING_CLIENT, ENVIRONMENTS_OF, CONNECTIONS_OF)
+#: Not shown: clients choose these names, and Prometheus keeps a time series for each.
+_WITHOUT = (OF_CLIENT, OF_EVALUATING_CLIENT)
 
 _log = logging.getLogger(__name__)
 
@@ -133,8 +125,9 @@ def training_monitor(
     place = options.checkpoint_dir, options.checkpoint_aws_s3
     store = store_of(*place, options.aws)
     standstill = Standstill(algorithm.has_learner(config), config.rollout_steps(), config.learns())
-    writer = _metrics(configuration, global_step, store, resources, operators)
-    training = TrainingFigures(writer, standstill, options.goal_episodes)
+    events = _event_files(configuration, global_step, resources)
+    metrics = _metrics(configuration, global_step, events, store, resources, operators)
+    training = TrainingFigures(metrics, standstill, options.goal_episodes)
     senders = SenderTotals()
     kept = options.checkpoints_to_keep, options.keep_best
     saver = saver_of(store, *kept, options.restore, training.returns.earned, senders)
@@ -155,7 +148,8 @@ def training_monitor(
         answer = partial(_port, str(options.place), algorithm, parameter_server, senders)
     global_step.parameter_server = parameter_server
     _restore(parameter_server)
-    global_step.go_on()
+    if events is not None:
+        events.begin(parameter_server.global_t())
     curve = None if store is None else ReturnCurve(store, _labels(configuration))
     if curve is not None:
         curve.restore(parameter_server.global_t())
@@ -245,27 +239,12 @@ def _first_port(
 
 
 class _GlobalStep:
-    """The step at which metrics are stored.
-
-    The metrics are made before the parameter server that counts the steps; until then it is 0.
-    """
+    """The step at which metrics are stored; 0 until the parameter server, which counts, is made."""
 
     parameter_server: ParameterServerBase | None = None
 
-    def __init__(self) -> None:
-        self._on_beginning: list[Callable[[int], None]] = []
-
     def __call__(self) -> int:
         return 0 if self.parameter_server is None else self.parameter_server.global_t()
-
-    def on_beginning(self, call: Callable[[int], None]) -> None:
-        """Let ``call`` be called with the step that the training goes on from."""
-        self._on_beginning.append(call)
-
-    def go_on(self) -> None:
-        """Take note that the training goes on from the step that it has now."""
-        for call in self._on_beginning:
-            call(self())
 
 
 def _labels(configuration: ParameterServerConfiguration) -> PlotLabels:
@@ -276,20 +255,17 @@ def _labels(configuration: ParameterServerConfiguration) -> PlotLabels:
 def _metrics(
     configuration: ParameterServerConfiguration,
     global_step: _GlobalStep,
+    events: EventWriter | None,
     store: BlobStore | None,
     resources: ExitStack,
     operators: OperatorPort,
 ) -> ClientMetricLimits:
     options = configuration.options
-    places: list[Metrics] = []
+    places: list[Metrics] = [] if events is None else [events]
     if operators.is_open:
         newest = NewestScalars()
         operators.show(newest.figures)
         places.append(newest)
-    if options.metrics_dir is not None:
-        places.append(_event_files(configuration, options.metrics_dir, global_step, resources))
-    elif options.metrics_aws_s3 is not None:
-        raise ConfigurationError("--metrics-aws-s3 needs --metrics-dir, whose files it copies")
     if options.wandb_project is not None:
         wandb = WandbWriter(
             options.wandb_project,
@@ -310,20 +286,20 @@ def _metrics(
 
 
 def _event_files(
-    configuration: ParameterServerConfiguration,
-    metrics_dir: Path,
-    global_step: _GlobalStep,
-    resources: ExitStack,
-) -> Metrics:
+    configuration: ParameterServerConfiguration, global_step: _GlobalStep, resources: ExitStack
+) -> EventWriter | None:
     options = configuration.options
-    directory = metrics_dir / configuration.run_name
+    if options.metrics_dir is None:
+        if options.metrics_aws_s3 is not None:
+            raise ConfigurationError("--metrics-aws-s3 needs --metrics-dir, whose files it copies")
+        return None
+    directory = options.metrics_dir / configuration.run_name
     written = options.model_dump(by_alias=True, exclude_unset=True)
     algorithm = configuration.algorithm
     description = describe_run(
         written, configuration.rlx_server, algorithm.directory.name, algorithm.parameters
     )
     writer = EventWriter(directory, global_step, description)
-    global_step.on_beginning(writer.begin)
     if options.metrics_aws_s3 is not None:
         s3 = options.metrics_aws_s3
         client = s3_client(options.aws)
