@@ -4,6 +4,7 @@ import logging
 import threading
 from collections.abc import Callable, Sequence
 from functools import partial
+from operator import methodcaller
 from pathlib import Path
 from typing import Any
 
@@ -108,9 +109,7 @@ class _Method:
 
     def __init__(self, channel: GuardedChannel, kind: str, arguments: Any, named: Any) -> None:
         self._channel = channel
-        self._method_of: Callable[[grpc.Channel], Any] = lambda newest: getattr(newest, kind)(
-            *arguments, **named
-        )
+        self._make: Callable[[Any], Any] = methodcaller(kind, *arguments, **named)
         #: A stream of messages is not there a second time.
         self._is_repeated = kind == "unary_unary"
         #: The channel that was used last, and the method there.
@@ -157,10 +156,9 @@ class _Method:
         channel = self._channel.newest()
         last, method = self._last
         if last is not channel:
-            method = self._method_of(channel)
+            method = self._make(channel)
             self._last = channel, method
-        begin: Any = getattr(method, way)
-        return begin(*arguments, **named)
+        return getattr(method, way)(*arguments, **named)
 
 
 class _RepeatedCall:
