@@ -67,7 +67,7 @@ def _row(manifest: CheckpointManifest, ranking: Ranking, notes: str) -> tuple[st
         manifest.saved_at.partition("+")[0].replace("T", " "),
         _size(manifest.size),
         _mean(manifest.mean_return, manifest.episodes),
-        "-" if score is None else _mean(score.mean, score.episodes),
+        "-" if score is None else _mean(score.score, score.episodes),
         notes,
     )
 

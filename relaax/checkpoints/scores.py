@@ -1,11 +1,9 @@
 """How good the policies of checkpoints are, by evaluations."""
 
-import json
 import logging
 import re
 import threading
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -21,55 +19,31 @@ _log = logging.getLogger(__name__)
 _NAME = re.compile(r"cp-(0|[1-9][0-9]*)\.score\.json")
 
 
-class _Content(BaseModel):
-    """The content of ``cp-<step>.score.json``."""
+class Score(BaseModel):
+    """The mean score of a checkpoint's policy: the content of ``cp-<step>.score.json``."""
 
-    model_config = ConfigDict(frozen=True, strict=True, allow_inf_nan=False)
+    model_config = ConfigDict(strict=True, allow_inf_nan=False)
 
     #: The episodes were played with versions after this one,
     after_version: int
     #: and up to this one, which is the checkpoint's.
     version: int
     #: The mean of their scores.
-    score: float
-    episodes: int = Field(ge=1)
-
-
-@dataclass(frozen=True)
-class Score:
-    """The mean score of a checkpoint's policy."""
-
-    mean: float
-    episodes: int
-
-
-@dataclass
-class _Scored:
-    """A checkpoint, and the sum of scores of its episodes."""
-
-    after_version: int
-    version: int
-    total: float = 0.0
-    episodes: int = 0
-    is_changed: bool = False
-
-    @property
-    def mean(self) -> float:
-        return self.total / self.episodes
+    score: float = 0.0
+    episodes: int = Field(default=0, ge=0)
+    _is_changed: bool = False
 
     def add(self, score: float) -> None:
-        self.total += score
+        """Take the score of one more episode."""
+        total = self.score * self.episodes + score
         self.episodes += 1
-        self.is_changed = True
+        self.score = total / self.episodes
+        self._is_changed = True
 
-    def encoded(self) -> bytes:
-        content = _Content(
-            after_version=self.after_version,
-            version=self.version,
-            score=self.mean,
-            episodes=self.episodes,
-        )
-        return json.dumps(content.model_dump(), indent=2).encode()
+    def changed(self) -> bytes | None:
+        """Return the content to write; None if it was returned before."""
+        is_changed, self._is_changed = self._is_changed, False
+        return self.model_dump_json(indent=2).encode() if is_changed else None
 
 
 class Ranking:
@@ -88,7 +62,7 @@ class Ranking:
     def __init__(self, store: BlobStore) -> None:
         self._store = store
         self._lock = threading.Lock()
-        self._scored: dict[int, _Scored] = {}
+        self._scored: dict[int, Score] = {}
         #: Of versions that no checkpoint has yet.
         self._waiting: list[tuple[int, float]] = []
         self._last_version = -1
@@ -112,17 +86,14 @@ class Ranking:
             self.note(manifest)
             step = manifest.global_t
             try:
-                content = _Content.model_validate_json(self._store.get(score_name(step)))
+                score = Score.model_validate_json(self._store.get(score_name(step)))
             except DamagedCheckpoint:
                 continue  # there is no score yet
             except ValidationError:
                 _log.warning("%s in %s is no score", score_name(step), self._store.location())
                 continue
-            total = content.score * content.episodes
             with self._lock:
-                self._scored[step] = _Scored(
-                    content.after_version, content.version, total, content.episodes
-                )
+                self._scored[step] = score
 
     def note(self, manifest: CheckpointManifest) -> None:
         """Note the training's returns when it saved a checkpoint."""
@@ -134,13 +105,14 @@ class Ranking:
     def go_on_from(self, step: int, version: int) -> None:
         """Take note that a checkpoint was restored: its own version may be evaluated now."""
         with self._lock:
-            self._scored.setdefault(step, _Scored(version - 1, version))
+            self._scored.setdefault(step, Score(after_version=version - 1, version=version))
             self._last_version = version
 
     def saved(self, step: int, version: int) -> None:
         """Take note of a checkpoint that has just been saved."""
         with self._lock:
-            scored = self._scored.setdefault(step, _Scored(self._last_version, version))
+            new = Score(after_version=self._last_version, version=version)
+            scored = self._scored.setdefault(step, new)
             scored.version = self._last_version = version
             for of, score in self._waiting:
                 if of <= version:
@@ -157,24 +129,21 @@ class Ranking:
     def write(self) -> None:
         """Write the scores that have changed; CheckpointError if one cannot be written."""
         with self._lock:
-            changed = {step: s.encoded() for step, s in self._scored.items() if s.is_changed}
-            for step in changed:
-                self._scored[step].is_changed = False
-        for step, encoded in changed.items():
-            self._store.put(score_name(step), encoded)
+            changed = {step: score.changed() for step, score in self._scored.items()}
+        for step, content in changed.items():
+            if content is not None:
+                self._store.put(score_name(step), content)
 
     def of(self, step: int) -> Score | None:
         """Return the score of a checkpoint; None where no episode was played with its policy."""
         with self._lock:
             scored = self._scored.get(step)
-            if scored is None or not scored.episodes:
-                return None
-            return Score(scored.mean, scored.episodes)
+            return scored.model_copy() if scored is not None and scored.episodes else None
 
     def best(self) -> list[int]:
         """Return the ranked steps: the best first, of equal ones the newest."""
         with self._lock:
-            scored = {step: s.mean for step, s in self._scored.items() if s.episodes}
+            scored = {step: each.score for step, each in self._scored.items() if each.episodes}
         means = scored or self._returns
         return sorted(means, key=lambda step: (means[step], step), reverse=True)
 
