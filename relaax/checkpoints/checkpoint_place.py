@@ -55,11 +55,13 @@ def wait_for_store(s3: S3Location | None, aws: AwsAccess, give_up_s: float, stop
     return False
 
 
-def store_of(directory: Path | None, s3: S3Location | None, aws: AwsAccess) -> BlobStore | None:
-    """Return where blobs go; None where no place is given."""
+def store_of(
+    directory: Path | None, s3: S3Location | None, aws: AwsAccess, below: str = ""
+) -> BlobStore | None:
+    """Return the store of a place, or ``below`` it; None where no place is given."""
     if s3 is not None:
-        return S3Store(s3_client(aws), s3.bucket, s3.key, is_owner=True)
-    return None if directory is None else DirectoryStore(directory)
+        return S3Store(s3_client(aws), s3.bucket, object_key(s3.key, below), is_owner=True)
+    return None if directory is None else DirectoryStore(directory / below)
 
 
 def existing_store(
@@ -70,8 +72,7 @@ def existing_store(
     ConfigurationError for a missing or unusable place; it names the ``option`` that needs one.
     """
     if s3 is not None:
-        key = object_key(s3.key, below) if below else s3.key
-        return S3Store(s3_client(aws), s3.bucket, key)
+        return S3Store(s3_client(aws), s3.bucket, object_key(s3.key, below))
     if directory is None:
         raise ConfigurationError(
             f"{option}: where are the checkpoints? Give --checkpoint-dir or --checkpoint-aws-s3, "

@@ -11,7 +11,6 @@ import threading
 import time
 from collections.abc import Callable, Collection, Iterable, Sequence
 from contextlib import ExitStack
-from pathlib import Path
 
 import grpc
 import numpy as np
@@ -19,7 +18,7 @@ import numpy as np
 from relaax.algorithm_base import FloatVector, NullMetrics, ParameterServerBase, Phase, Shard, Slice
 from relaax.checkpoints.checkpoint_place import store_of
 from relaax.checkpoints.checkpoint_sets import FirstSaver, PartSaver, SetName, ShardAway
-from relaax.configuration import ParameterServerConfiguration, ParameterServerOptions, S3Location
+from relaax.configuration import ParameterServerConfiguration
 from relaax.configuration.algorithm_loader import Algorithm, load_algorithm, make_config
 from relaax.errors import Abandoned, BridgeError, CheckpointError, ConfigurationError
 from relaax.net.channels import open_channel
@@ -299,10 +298,11 @@ def serve_slice(
     algorithm = load_algorithm(configuration.algorithm.directory)
     require_own_bridge(algorithm)
     config = make_config(algorithm, configuration.algorithm)
-    directory, s3 = _place(options, shard)
+    place, below = (options.checkpoint_dir, options.checkpoint_aws_s3), shard.directory_name()
+    own = None if options.checkpoint_dir is None else options.checkpoint_dir / below
     with ExitStack() as resources:
-        resources.enter_context(owned(directory, f"relaax-parameter-server --shard {shard}"))
-        saver = PartSaver(store_of(directory, s3, options.aws), shard)
+        resources.enter_context(owned(own, f"relaax-parameter-server --shard {shard}"))
+        saver = PartSaver(store_of(*place, options.aws, below), shard)
         server: ParameterServerBase = algorithm.ParameterServer(config, saver, NullMetrics())
         resources.callback(server.close)
         part = server.divide(shard)
@@ -349,13 +349,3 @@ def require_own_bridge(algorithm: Algorithm) -> None:
     """Raise ConfigurationError for an algorithm whose bridge knows no shards."""
     if algorithm.BridgeControl is not BridgeControl:
         raise ConfigurationError("--shard: this algorithm has a bridge of its own")
-
-
-def _place(options: ParameterServerOptions, shard: Shard) -> tuple[Path | None, S3Location | None]:
-    """Return where another shard than the first keeps its parts: below the first one's place."""
-    name = shard.directory_name()
-    directory, s3 = options.checkpoint_dir, options.checkpoint_aws_s3
-    return (
-        None if directory is None else directory / name,
-        None if s3 is None else S3Location(s3.bucket, f"{s3.key}/{name}"),
-    )

@@ -15,7 +15,6 @@ from relaax.checkpoints.checkpoint_place import store_of, wait_for_store
 from relaax.configuration import (
     ReplayServerConfiguration,
     ReplayServerOptions,
-    S3Location,
     leave_at_once,
     load_replay_server,
     run_command,
@@ -113,12 +112,8 @@ def _contents(
     options: ReplayServerOptions, replay: Replay, spec: ReplaySpec, saves: SaveRecord
 ) -> Contents | None:
     """Restore saved contents, if a place is given; return the function that saves them again."""
-    directory, s3 = options.checkpoint_dir, options.checkpoint_aws_s3
-    store = store_of(
-        None if directory is None else directory / options.own_name,
-        None if s3 is None else S3Location(s3.bucket, f"{s3.key}/{options.own_name}"),
-        options.aws,
-    )
+    place = options.checkpoint_dir, options.checkpoint_aws_s3, options.aws
+    store = store_of(*place, options.own_name)
     if store is None:
         _log.warning(
             "the stored steps are not saved: there is neither --checkpoint-dir nor "

@@ -9,7 +9,7 @@ import numpy as np
 
 from relaax.checkpoints import BlobStore
 from relaax.checkpoints.checkpoint_place import store_of
-from relaax.configuration import LearnerOptions, S3Location
+from relaax.configuration import LearnerOptions
 from relaax.errors import CheckpointMismatch
 from relaax.processes.available_memory import AvailableMemory
 from relaax.replay.process.replay_contents import Contents, restored_contents
@@ -70,12 +70,7 @@ def kept_contents(
 
 def _place(options: LearnerOptions) -> BlobStore | None:
     """Return where the stored steps are saved: beside the checkpoints."""
-    directory, s3 = options.checkpoint_dir, options.checkpoint_aws_s3
-    return store_of(
-        None if directory is None else directory / REPLAY,
-        None if s3 is None else S3Location(s3.bucket, f"{s3.key}/{REPLAY}"),
-        options.aws,
-    )
+    return store_of(options.checkpoint_dir, options.checkpoint_aws_s3, options.aws, REPLAY)
 
 
 def _obstacle(options: LearnerOptions, spec: ReplaySpec) -> str | None:
