@@ -92,8 +92,12 @@ class ShardedBridge(ParameterLink):
         require_default(policy)
         if isinstance(update, Statistics):
             with self._lock:
-                others = [known_message(None)] * (len(self._shards) - 1)
-                return self._take(self._all([*others, update_message(update)]), None)
+                *others, _ = self._reads()
+                replies = self._all([*others, update_message(update)])
+                if replies[-1] is None:
+                    what = "an update of the filters' statistics may be lost"
+                    _log.warning("%s: shard %s has not confirmed it", what, self._shards[-1].url)
+                return self._take(replies, None)
         gradient = gradient_of(update)
         with self._lock:
             if not self._latest:
@@ -163,8 +167,11 @@ class ShardedBridge(ParameterLink):
         ]
 
     def _read(self, known: Version | None) -> Values:
-        latest = [None if each is None else each.version for each in self._before()]
-        return self._take(self._all(list(map(known_message, latest))), known)
+        return self._take(self._all(self._reads()), known)
+
+    def _reads(self) -> list[bridge_pb2.Known]:
+        """Return the messages that ask each shard for its slice, if it has a newer one."""
+        return [known_message(None if each is None else each.version) for each in self._before()]
 
     def _before(self) -> Sequence[Values | None]:
         """Return the latest slice of each shard; None for each before the first answers."""

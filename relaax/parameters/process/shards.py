@@ -1,7 +1,9 @@
 """A parameter server in several processes, each of which owns a slice of the parameters.
 
-Each is an ordinary parameter server for its slice. The first one counts steps, and lets the others
-save with it; these ask it what to begin with, and whether the training goes on.
+Each is an ordinary parameter server for its slice. The first one counts steps. It has a client for
+each other shard (``OtherShards``), to let it save, and serves ``Join`` and ``SaveSet``. Each other
+shard has a client for the first one (``FirstShard``), to begin with its values and to end with the
+training, and serves ``SavePart``.
 """
 
 import logging
@@ -189,43 +191,6 @@ class FirstServicer:
         return shards_pb2.Done()
 
 
-class OtherServicer:
-    """Lets another shard save its parts, when the first one says so; ``saves`` counts them."""
-
-    def __init__(self, server: ParameterServerBase, saver: PartSaver) -> None:
-        self._server = server
-        self._saver = saver
-        self._saving = threading.Lock()
-        self.saves = SaveRecord()
-
-    def handlers(self) -> grpc.GenericRpcHandler:
-        """Return the handlers of a gRPC server."""
-        return handlers_of(_SERVICES["OtherShard"], self)
-
-    def save_part(self, part: shards_pb2.Part, context: grpc.ServicerContext) -> shards_pb2.Done:
-        """Save a part of a set."""
-        name = _name_of(part.set)
-        try:
-            name.require_valid()
-            with self._saving, self.saves.saving():
-                self._saver.name, self._saver.kept = name, set(part.kept)
-                self._server.save_checkpoint()
-        except ValueError as error:
-            refuse(_log, context, error)
-        except (CheckpointError, OSError) as error:
-            refuse(_log, context, error, grpc.StatusCode.FAILED_PRECONDITION)
-        sys.audit("relaax.shards.part")
-        return shards_pb2.Done()
-
-
-def _message_of(name: SetName) -> shards_pb2.Set:
-    return shards_pb2.Set(global_t=name.global_t, mark=name.mark)
-
-
-def _name_of(message: shards_pb2.Set) -> SetName:
-    return SetName(message.global_t, message.mark)
-
-
 class FirstShard:
     """The first shard, as another one sees it."""
 
@@ -290,6 +255,35 @@ class FirstShard:
         self._channel.close()
 
 
+class OtherServicer:
+    """Lets another shard save its parts, when the first one says so; ``saves`` counts them."""
+
+    def __init__(self, server: ParameterServerBase, saver: PartSaver) -> None:
+        self._server = server
+        self._saver = saver
+        self._saving = threading.Lock()
+        self.saves = SaveRecord()
+
+    def handlers(self) -> grpc.GenericRpcHandler:
+        """Return the handlers of a gRPC server."""
+        return handlers_of(_SERVICES["OtherShard"], self)
+
+    def save_part(self, part: shards_pb2.Part, context: grpc.ServicerContext) -> shards_pb2.Done:
+        """Save a part of a set."""
+        name = _name_of(part.set)
+        try:
+            name.require_valid()
+            with self._saving, self.saves.saving():
+                self._saver.name, self._saver.kept = name, set(part.kept)
+                self._server.save_checkpoint()
+        except ValueError as error:
+            refuse(_log, context, error)
+        except (CheckpointError, OSError) as error:
+            refuse(_log, context, error, grpc.StatusCode.FAILED_PRECONDITION)
+        sys.audit("relaax.shards.part")
+        return shards_pb2.Done()
+
+
 def serve_slice(
     configuration: ParameterServerConfiguration, shard: Shard, operators: OperatorPort, stop: Stop
 ) -> int:
@@ -349,3 +343,11 @@ def require_own_bridge(algorithm: Algorithm) -> None:
     """Raise ConfigurationError for an algorithm whose bridge knows no shards."""
     if algorithm.BridgeControl is not BridgeControl:
         raise ConfigurationError("--shard: this algorithm has a bridge of its own")
+
+
+def _message_of(name: SetName) -> shards_pb2.Set:
+    return shards_pb2.Set(global_t=name.global_t, mark=name.mark)
+
+
+def _name_of(message: shards_pb2.Set) -> SetName:
+    return SetName(message.global_t, message.mark)

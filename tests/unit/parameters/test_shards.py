@@ -174,6 +174,18 @@ def test_the_statistics_of_filters_stay_together(shards_of, count):
     assert values.vector.tobytes() == expected.vector.tobytes()
 
 
+def test_statistics_that_a_shard_has_not_confirmed_may_be_lost(shards_of, caplog):
+    initial = np.concatenate([INITIAL, initial_statistics(2)])
+    shards = shards_of(2, initial, lambda _: SGD(INITIAL.size, 0.0), filters=Filters({UNNAMED: 2}))
+    with shards.bridge(retry_for_s=0.2, call_timeout_s=2.0) as bridge:
+        bridge.get_values()
+        shards.kill_other(2)
+        with pytest.raises(ParameterServerAway):
+            bridge.push(Statistics(initial_statistics(2)))
+    said = f"statistics may be lost: shard {shards.addresses[1]} has not confirmed it"
+    assert said in caplog.text
+
+
 @pytest.mark.parametrize(
     ("gradient", "reason"),
     [
