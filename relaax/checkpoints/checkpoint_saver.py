@@ -47,7 +47,9 @@ class CheckpointSaver(Saver):
 
     1. Damaged checkpoints that the last restore skipped are set aside: ``damaged-`` is put before
        their names. They no longer count as one of the ``keep`` newest, and later restores ignore
-       them. Their bytes remain, so that a person can inspect them.
+       them. Their bytes remain, so that a person can inspect them. With ``restore``, the
+       checkpoints after the restored one get ``abandoned-``: the training has gone on from there.
+       All stay as they are while the restored step itself is saved again.
     2. The data blob is written, then the manifest. A kill between the two leaves an orphan: a data
        blob that is named by no manifest. It is not a checkpoint.
     3. All but the ``keep`` newest and the ``keep_best`` best checkpoints are deleted, and all
@@ -57,9 +59,7 @@ class CheckpointSaver(Saver):
     Restoring changes nothing. It takes the highest step whose manifest can be read and whose data
     has the manifest's size and sha256, and logs a warning for each checkpoint that it skips. A
     store that cannot be reached raises CheckpointError; no checkpoint is skipped for that. With
-    ``restore`` it takes another one; ConfigurationError if that does not exist. Then the
-    checkpoints after it are set aside at the next save of another step, with ``abandoned-`` before
-    their names: the training has gone on from the restored one.
+    ``restore`` it takes another one; ConfigurationError if that does not exist.
 
     A checkpoint that is saved until the next one is as any other, but is deleted then, and has no
     score. Those that a killed process has left are deleted in the same way.
@@ -95,18 +95,17 @@ class CheckpointSaver(Saver):
         self.scores = Ranking(store)
         #: By step: the data that its manifest names, where that was read or written here.
         self._data: dict[int, str] = {}
-        #: The prefix that checkpoints get at the next save, by step.
+        #: The prefix that checkpoints get at the next save of another step than the restored one.
         self._set_aside_as: dict[int, str] = {}
-        #: The restored step, and those that were saved after it.
         self._restored: int | None = None
-        self._later: list[int] = []
         #: The steps of checkpoints that are kept until the next one is saved.
         self._passing: set[int] = set()
 
     def save(self, checkpoint: Checkpoint) -> None:
         """Write a checkpoint, then delete old ones; CheckpointError if it cannot be written."""
         manifest = self._write(checkpoint)
-        self._score(manifest)
+        self.scores.saved(manifest.global_t, manifest.version)
+        self.close()
         self._delete_old(manifest, self._keep)
         self._passing = set()
 
@@ -127,7 +126,7 @@ class CheckpointSaver(Saver):
 
         None if there is no checkpoint.
         """
-        self._set_aside_as, self._later = {}, []
+        self._set_aside_as = {}
         return self._restore_whole()
 
     def restore_before(self, step: int) -> Checkpoint | None:
@@ -181,8 +180,11 @@ class CheckpointSaver(Saver):
             self._delete(manifest_name(step))
 
     def close(self) -> None:
-        """Write the scores of evaluations that have ended since the last save."""
-        self._write_scores()
+        """Write the scores of evaluations that have ended; also late ones of older checkpoints."""
+        try:
+            self.scores.write()
+        except CheckpointError as error:
+            _log.warning("cannot write a score: %s", error)
 
     def location(self) -> str:
         """Return the store's location."""
@@ -195,9 +197,7 @@ class CheckpointSaver(Saver):
             update={"until_next": until_next, **self._earned()}
         )
         if checkpoint.global_t != self._restored:
-            self._set_aside_as |= dict.fromkeys(self._later, "abandoned-")
-            self._later = []
-        self._set_all_aside()
+            self._set_all_aside()
         sys.audit("relaax.saver.data")
         try:
             self._store.put(manifest.data, data)
@@ -224,25 +224,14 @@ class CheckpointSaver(Saver):
         self.scores.go_on_from(restored.global_t, restored.version)
         self._restored = restored.global_t
         if not self._restore.is_latest:
-            later = {step for step in steps if step > restored.global_t}
-            self._later = sorted(later - self._set_aside_as.keys())
+            later = [step for step in steps if step > restored.global_t]
+            self._set_aside_as = dict.fromkeys(later, "abandoned-") | self._set_aside_as
 
     def _load(self, global_t: int) -> tuple[CheckpointManifest, Checkpoint]:
         manifest = parse(self._store.get(manifest_name(global_t)), global_t)
         data = self._store.get(manifest.data)
         manifest.verify(data)
         return manifest, _decode(manifest, data)
-
-    def _score(self, written: CheckpointManifest) -> None:
-        """Score the new checkpoint, and older ones with late evaluations."""
-        self.scores.saved(written.global_t, written.version)
-        self._write_scores()
-
-    def _write_scores(self) -> None:
-        try:
-            self.scores.write()
-        except CheckpointError as error:
-            _log.warning("cannot write a score: %s", error)
 
     def _make_room(self) -> None:
         """Delete data that no manifest names: on a full disk it would keep the next save out."""
