@@ -21,7 +21,7 @@ def print_checkpoints(directory: Path | None, s3: S3Location | None, aws: AwsAcc
 
     Nothing is changed there. The data itself is not read: a damaged one shows only when it is
     restored. ConfigurationError for a place that is not given, or cannot be used; CheckpointError
-    for one that cannot be reached.
+    for a place that cannot be reached.
     """
     store = existing_store(directory, s3, aws, "--list-checkpoints")
     rows = _rows(store)

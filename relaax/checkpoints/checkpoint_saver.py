@@ -62,7 +62,7 @@ class CheckpointSaver(Saver):
     ``restore`` it takes another one; ConfigurationError if that does not exist.
 
     A checkpoint that is saved until the next one is as any other, but is deleted then, and has no
-    score. Those that a killed process has left are deleted in the same way.
+    score. Remains of a killed process are deleted in the same way.
 
     Checkpoints are ranked by evaluation score (``scores``). Without any score, they are ranked by
     the training's ``mean_return``, and the number of its episodes, when they were saved.

@@ -43,8 +43,8 @@ class SetName(NamedTuple):
             raise ValueError(f"a set has a mark of {_BYTES} bytes, not {self.mark!r}")
 
 
-#: Let the other shards save their parts of a set; those of these other steps are kept. ShardAway,
-#: or CheckpointError for a shard that cannot save.
+#: Let the other shards save their parts of a set, and keep their parts of these other steps.
+#: ShardAway, or CheckpointError for a shard that cannot save.
 SaveParts = Callable[[SetName, Collection[int]], None]
 
 
@@ -151,7 +151,7 @@ def part_in(store: BlobStore, name: SetName, shard: Shard) -> tuple[CheckpointSa
     set.
     """
     saver = CheckpointSaver(store, _KEEP_ALL, restore=Restore(step=name.global_t, option="step"))
-    fault = f"that of this step in {store.location()} is of another set"
+    fault = f"the part of this step in {store.location()} is of another set"
     try:
         part = saver.restore_latest()
     except ConfigurationError as error:

@@ -19,7 +19,7 @@ class DirectoryStore(BlobStore):
     """The files of a directory, which is created if it is missing.
 
     A blob is written to a temporary file, which is synced and renamed; then the directory is
-    synced. The constructor removes the temporary files of killed runs. Those of running writers are
+    synced. The constructor removes the temporary files of killed runs. Files of running writers are
     locked and stay. ConfigurationError if the directory cannot be used.
 
     A read-only store changes nothing, and its directory must exist.

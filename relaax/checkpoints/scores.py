@@ -53,7 +53,7 @@ class Ranking:
     and the training's returns are not. Checkpoints that are deleted at the next save have no place.
 
     The mean score of a checkpoint is beside it in the store, as ``cp-<step>.score.json``.
-    Evaluations are of versions, and few versions are saved: a score is that of the episodes that
+    Evaluations are of versions, and few versions are saved: a score is of the episodes that
     were played with the checkpoint's version, or with a later one than the checkpoint before it. An
     episode may end after its checkpoint was saved: it counts at the next ``write``. Many threads
     may call ``add``.

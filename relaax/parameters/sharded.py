@@ -64,7 +64,7 @@ class ShardedBridge(ParameterLink):
         #: The latest slice of each shard, and where slices begin and end.
         self._latest: list[Values] = []
         self._bounds: list[int] = []
-        #: By the incarnation of a version: those of all shards.
+        #: By the incarnation of a version: the incarnations of all shards.
         self._starts: OrderedDict[int, list[int]] = OrderedDict()
 
     def wait_at_most(self, seconds: float) -> None:
@@ -87,7 +87,7 @@ class ShardedBridge(ParameterLink):
         """Apply a gradient, count its steps and return newer values, in one call of each shard.
 
         A slice is dropped with a warning when its shard is away. Statistics go to the last shard,
-        which has those of all filters.
+        which holds the statistics of all filters.
         """
         require_default(policy)
         if isinstance(update, Statistics):
@@ -132,7 +132,7 @@ class ShardedBridge(ParameterLink):
     def _starts_of(self, version: Version | None) -> list[int]:
         """Return the incarnations of all shards that values are of; zeros if that is not known.
 
-        Those of no version are the present ones.
+        Without a version, return the present ones.
         """
         if version is None:
             return [each.version.incarnation for each in self._latest]
@@ -212,7 +212,7 @@ class ShardedBridge(ParameterLink):
             )
 
     def _take(self, replies: Sequence[_Reply | None], known: Version | None) -> Values:
-        """Join the answers to values; wait for those that are missing."""
+        """Join the answers to values; wait for missing answers."""
         before = self._before()
         found = [
             shard.await_values(None if old is None else old.version) if reply is None else reply

@@ -44,7 +44,7 @@ LOOK_S = 0.5
 #: How long all shards together may take to save.
 SAVE_DEADLINE_S = 120.0
 
-#: How long the first shard may take to answer one that begins.
+#: How long the first shard may take to answer a shard that begins.
 _JOIN_S = 10.0
 
 #: Shards that are started together find each other within so long.
@@ -106,7 +106,7 @@ class OtherShard:
 
 
 class OtherShards:
-    """All shards but the first; ``addresses`` are those of all."""
+    """All shards but the first; ``addresses`` are of all shards."""
 
     def __init__(self, addresses: Sequence[str]) -> None:
         self.count = len(addresses)
@@ -145,8 +145,8 @@ class OtherShards:
 class FirstServicer:
     """Answers the other shards.
 
-    ``initial`` [size] is what slices begin with where nothing is saved yet, and ``save`` lets all
-    shards save.
+    ``initial`` [size] are the values that slices begin with where nothing is saved yet, and
+    ``save`` lets all shards save.
     """
 
     def __init__(
