@@ -2,8 +2,7 @@
 
 import logging
 import re
-from collections.abc import Callable
-from typing import Any, NoReturn, Protocol, TypeVar
+from typing import Any, NoReturn, Protocol
 from urllib.parse import unquote
 
 import grpc
@@ -12,9 +11,6 @@ from google.protobuf.message import DecodeError
 from google.protobuf.message_factory import GetMessageClass
 
 _log = logging.getLogger(__name__)
-
-Request = TypeVar("Request")
-Reply = TypeVar("Reply")
 
 
 def address_of(context: grpc.ServicerContext) -> str:
@@ -36,26 +32,6 @@ def refuse(
     raise AssertionError("abort raises")
 
 
-def unary(
-    serve: Callable[[Request, grpc.ServicerContext], Reply],
-    decode: Callable[[bytes], Request],
-    encode: Callable[[Reply], bytes],
-) -> grpc.RpcMethodHandler:
-    """Return the handler of calls to ``serve``; refusals of ``decode`` name the sender.
-
-    gRPC itself would log a traceback, and not the sender.
-    """
-
-    def answer(data: bytes, context: grpc.ServicerContext) -> Reply:
-        try:
-            request = decode(data)
-        except (DecodeError, ValueError) as error:
-            refuse(_log, context, error)
-        return serve(request, context)
-
-    return grpc.unary_unary_rpc_method_handler(answer, response_serializer=encode)
-
-
 class Codec(Protocol):
     """Reads and writes the messages of one type."""
 
@@ -73,17 +49,24 @@ def handlers_of(
 ) -> grpc.GenericRpcHandler:
     """Return the handlers of a service: method ``GetInfo`` is ``get_info`` of ``servicer``.
 
-    ``codecs`` read and write the messages with payloads.
+    ``codecs`` read and write the messages with payloads. A refusal of a message names its sender.
     """
     coded = {codec.message_type: codec for codec in codecs}
 
     def handler(method: MethodDescriptor) -> grpc.RpcMethodHandler:
         request, reply = map(GetMessageClass, (method.input_type, method.output_type))
-        return unary(
-            getattr(servicer, re.sub("(?<!^)(?=[A-Z])", "_", method.name).lower()),
-            coded[request].decode if request in coded else request.FromString,
-            coded[reply].encode if reply in coded else reply.SerializeToString,
-        )
+        serve = getattr(servicer, re.sub("(?<!^)(?=[A-Z])", "_", method.name).lower())
+        decode = coded[request].decode if request in coded else request.FromString
+        encode = coded[reply].encode if reply in coded else reply.SerializeToString
+
+        def answer(data: bytes, context: grpc.ServicerContext) -> Any:
+            try:
+                message = decode(data)
+            except (DecodeError, ValueError) as error:
+                refuse(_log, context, error)  # gRPC would log a traceback, and not the sender
+            return serve(message, context)
+
+        return grpc.unary_unary_rpc_method_handler(answer, response_serializer=encode)
 
     methods = {method.name: handler(method) for method in service.methods}
     return grpc.method_handlers_generic_handler(service.full_name, methods)
