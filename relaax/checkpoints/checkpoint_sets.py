@@ -97,13 +97,13 @@ class FirstSaver(Saver):
         return self._saver.location()
 
     def _is_saved(self, checkpoint: Checkpoint) -> bool:
-        """Return whether this step is saved, or nothing was learnt yet.
+        """Return whether this step or a later one is saved, or nothing was learnt yet.
 
         Another set of the same step would replace the parts of the first one by one.
         """
         if self.last is None:
             return checkpoint.version == checkpoint.global_t == 0
-        return checkpoint.global_t == self.last.global_t
+        return checkpoint.global_t <= self.last.global_t
 
 
 class PartSaver(Saver):

@@ -11,9 +11,9 @@ import pytest
 from processes import free_port, wait_for
 from shards import Shards, random_vectors, whole
 
-from relaax.algorithm_base import Gradient, Statistics
-from relaax.checkpoints import DirectoryStore
-from relaax.checkpoints.checkpoint_sets import SetName
+from relaax.algorithm_base import Checkpoint, Gradient, Statistics
+from relaax.checkpoints import CheckpointSaver, DirectoryStore
+from relaax.checkpoints.checkpoint_sets import FirstSaver, SetName
 from relaax.errors import (
     BridgeError,
     CheckpointError,
@@ -377,6 +377,18 @@ def test_while_a_killed_shard_is_away_nothing_is_saved_and_then_all_is(shards_of
         np.testing.assert_array_equal(
             slice_of(values.vector, index, 3), slice_of(newest.vector, index, 3)
         )
+
+
+def test_a_set_that_comes_late_is_not_saved_behind_a_newer_one(tmp_path):
+    """The main loop and a shard that ends may ask for one at a time."""
+    names = []
+    saver = FirstSaver(
+        CheckpointSaver(DirectoryStore(tmp_path)), lambda name, kept: names.append(name)
+    )
+    for step in (10, 25, 20):
+        saver.save(Checkpoint({"w": INITIAL}, global_t=step, version=step, fingerprint={}))
+    assert [name.global_t for name in names] == [10, 25]
+    assert saver.last == names[-1]
 
 
 def test_old_parts_are_deleted_with_the_first_shard_s(shards_of, tmp_path):
