@@ -4,9 +4,8 @@
 ``loop``          the event loop: reads, sends, closes, and never waits for a client
 ``environments``  slots of environments, their places among all that train, and their episodes
 ``requests``      joins the steps of all connections that are ready
-``responder``     asks the agents for joined steps, with one evaluation of the network
+``responder``     asks the agents for joined steps, for training and for each kind of evaluation
 ``answers``       parts actions among the requests, each looked at by the rule
-``responders``    one responder for training, and one for each kind of evaluation
 ``connection``    the state of one connection
 ``action_rule``   which actions an algorithm may return
 ``session``       a client's conversation, from its first message on, without input and output

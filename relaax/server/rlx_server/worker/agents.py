@@ -30,7 +30,7 @@ Array = npt.NDArray[Any]
 
 @dataclass(frozen=True)
 class Agents:
-    """The agents for all slots, and their way to the parameter server; it owns both."""
+    """The agents for all slots, and their way to the parameter server."""
 
     batch_agent: BatchAgentBase
     stub: ParameterLink
@@ -38,11 +38,14 @@ class Agents:
     act_together: bool
     #: The seed of the first environment, below 2**32; the next one gets the one after it.
     first_seed: int = 0
+    #: Whether the stub belongs to others.
+    borrows_stub: bool = False
 
     def close(self) -> None:
         """End the agents, and send the metrics that are left."""
         self.batch_agent.close()
-        self.stub.close()
+        if not self.borrows_stub:
+            self.stub.close()
 
 
 class SeparateAgents(BatchAgentBase):

@@ -7,14 +7,19 @@ from functools import partial
 import numpy as np
 import numpy.typing as npt
 
-from relaax.algorithm_base import EnvironmentInfo
+from relaax.algorithm_base import EnvironmentInfo, EvaluatedPolicy
 from relaax.errors import ProtocolError
 from relaax.protocol.binary import Hello
 from relaax.server.rlx_server.tally import WorkerRow
 from relaax.server.rlx_server.worker.settings import seed_after
 from relaax.steps import Flags, IntArray, Steps, Transitions, read_transitions
 from relaax.telemetry.interval_metrics import IntervalMetrics
-from relaax.telemetry.metrics import EPISODE_REWARD, Metrics
+from relaax.telemetry.metrics import (
+    EPISODE_REWARD,
+    EVALUATION_REWARD,
+    EVALUATION_REWARD_OF,
+    Metrics,
+)
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -219,3 +224,34 @@ class Episodes:
         self._means.add("episode/length", length)
         self._means.add("episode/time", seconds)
         self._means.add("episode/reward per time", reward / max(seconds, 1e-9))
+
+
+class EvaluationEpisodes(Episodes):
+    """Stores the score of each episode that has come to its end, for the policy that played it.
+
+    An episode that is given up, or whose connection is lost, has no score. ``policy_of`` returns
+    the policy of a slot's episode, if it is known.
+    """
+
+    def __init__(
+        self,
+        metrics: Metrics,
+        policy_of: Callable[[IntArray], EvaluatedPolicy | None],
+        most_steps: int | None = None,
+    ) -> None:
+        super().__init__(metrics, most_steps=most_steps)
+        self._policy_of = policy_of
+
+    def _store(self, slot: IntArray, reward: float, length: int, seconds: float) -> None:
+        policy = self._policy_of(slot)
+        step = None if policy is None else policy.global_t
+        self._metrics.scalar(EVALUATION_REWARD, reward, step)
+        self._metrics.scalar("evaluation/length", length, step)
+        if policy is not None and policy.version is not None:
+            self._metrics.scalar(EVALUATION_REWARD_OF, reward, policy.version)
+
+    def _note_rewards(self, rewards: FloatArray) -> None:
+        """Do nothing: metrics of each step are those of the training."""
+
+    def _give_up(self, slots: IntArray) -> None:
+        self._is_running[slots] = False

@@ -31,8 +31,7 @@ from relaax.server.rlx_server.worker.agents import Agents
 from relaax.server.rlx_server.worker.answers import Answer
 from relaax.server.rlx_server.worker.connection import Connection, TokenWatch
 from relaax.server.rlx_server.worker.requests import Request
-from relaax.server.rlx_server.worker.responder import Responder
-from relaax.server.rlx_server.worker.responders import Responders
+from relaax.server.rlx_server.worker.responder import Responder, Responders
 from relaax.server.rlx_server.worker.session import Session
 from relaax.server.rlx_server.worker.settings import WorkerSettings
 from relaax.server.rlx_server.worker.stopping import StopRequest
@@ -83,11 +82,11 @@ class Worker:
         self._clock = clock
         self._stop = stop
         self._inbox = inbox
-        self._rule = ActionRule(settings.config.action_space(), settings.algorithm_name)
+        rule = ActionRule(settings.config.action_space(), settings.algorithm_name)
         is_shared = inbox is not None
         look = first_look(settings.doubts, settings.config, learns=settings.exploitation is None)
         self._responders = Responders(
-            make_agents, is_shared, self._rule, self._row, settings.limits, look
+            Responder(make_agents, is_shared, rule, self._row, settings.limits, look)
         )
         #: By descriptor.
         self._connections: dict[int, Connection] = {}
@@ -201,32 +200,19 @@ class Worker:
                 self._dismiss(connection)
             self._note_connected(now)
         if self._inbox is not None:
-            self._inbox.report(self._environments() + self._silent, len(self._lobby))
+            self._inbox.report(self._responders.environments + self._silent, len(self._lobby))
 
     def _serves(self, session: Session) -> bool:
         connection = self._connections.get(session.number)
         return connection is not None and connection.session is session
 
     def _answer(self, requests: list[Request], arrived_at: float) -> None:
-        responders = self._responders
-        answers = responders.answer if responders.evaluating else responders.training.answer
-        for answer in answers(requests, arrived_at):
+        for answer in self._responders.answer(requests, arrived_at):
             connection = self._connections[answer.session.number]
             if isinstance(answer, Answer):
                 self._reply(connection, answer)
             else:
                 self._drop(connection, answer.error)
-
-    def _responder_of(self, connection: Connection) -> Responder:
-        """Return the responder of a connection; most workers have only one."""
-        evaluation = connection.session.evaluation
-        return self._responders.training if evaluation is None else self._responders.of(evaluation)
-
-    def _environments(self) -> int:
-        responders = self._responders
-        return (
-            responders.environments if responders.evaluating else responders.training.environments
-        )
 
     def _take_from(self, descriptor: int) -> None:
         """Take connections and signals, everything but messages of served connections."""
@@ -296,7 +282,7 @@ class Worker:
     def _request(self, connection: Connection, steps: Steps) -> Request | None:
         """Return a request; None in version 1 where the time is up and an episode would begin."""
         request = Request(connection.session, steps)
-        responder = self._responder_of(connection)
+        responder = self._responders.of(connection.session.evaluation)
         if connection.time_is_up and responder.ends_episode(request):
             if not connection.session.knows_errors and steps.actions:
                 responder.give_up(request.slots)
@@ -372,7 +358,7 @@ class Worker:
         """Report the number of connections; only operators learn of evaluating ones."""
         self._note_at = now + SWEEP_S
         self._row[CONNECTIONS] = len(self._connections)
-        self._row[ENVIRONMENTS] = self._environments()
+        self._row[ENVIRONMENTS] = self._responders.environments
         training = [c for c in self._connections.values() if c.session.is_training]
         self._responders.training.note_connected(len(training))
 

@@ -2,6 +2,7 @@
 
 import socket
 import threading
+import time
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -15,9 +16,11 @@ from relaax.protocol.connection import Payload
 from relaax.server.rlx_server.tally import WorkerRow, private_row
 from relaax.server.rlx_server.worker.action_rule import ActionRule
 from relaax.server.rlx_server.worker.agents import Agents
+from relaax.server.rlx_server.worker.answers import Refusal
 from relaax.server.rlx_server.worker.connection import Connection
 from relaax.server.rlx_server.worker.memory_connection import MemoryConnection
-from relaax.server.rlx_server.worker.responders import Responders
+from relaax.server.rlx_server.worker.requests import Request
+from relaax.server.rlx_server.worker.responder import Responder, Responders
 from relaax.server.rlx_server.worker.session import Session
 from relaax.server.rlx_server.worker.settings import WorkerSettings
 from relaax.steps import Steps
@@ -57,7 +60,9 @@ class MemoryWorker:
         self._settings = settings
         rule = ActionRule(settings.config.action_space(), settings.algorithm_name)
         look = first_look(settings.doubts, settings.config, learns=settings.exploitation is None)
-        self._responders = Responders(make_agents, False, rule, row or private_row(), look=look)
+        self._responders = Responders(
+            Responder(make_agents, False, rule, row or private_row(), look=look)
+        )
         self._is_over = is_over
         self._before = before
         self._connections: list[Connection] = []
@@ -115,7 +120,10 @@ class MemoryWorker:
         if not isinstance(taken, Steps):
             return taken
         self._before(taken)
-        return self._responders.answer_alone(session, taken)
+        (answer,) = self._responders.answer([Request(session, taken)], time.monotonic())
+        if isinstance(answer, Refusal):
+            raise answer.error
+        return self._responders.training.encoded(answer)
 
     def _forget(self, connection: Connection) -> None:
         self._connections.remove(connection)

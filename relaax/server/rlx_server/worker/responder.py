@@ -1,9 +1,13 @@
-"""Turns the steps of all connections that are ready into answers, with one evaluation."""
+"""Turns the steps of all connections that are ready into answers, with one evaluation.
 
+A worker has a responder for training, and one for each kind of evaluation.
+"""
+
+import itertools
 import time
 from collections.abc import Callable, Iterator
 
-from relaax.algorithm_base import BatchAgentBase
+from relaax.algorithm_base import BatchAgentBase, Evaluation, NullMetrics
 from relaax.configuration.first_look import FirstLook
 from relaax.errors import AgentError, NoRoom, ProtocolError
 from relaax.protocol.binary import Hello, Metric
@@ -12,13 +16,14 @@ from relaax.server.rlx_server.tally import WorkerRow, private_row
 from relaax.server.rlx_server.worker.action_rule import ActionRule
 from relaax.server.rlx_server.worker.agents import Agents
 from relaax.server.rlx_server.worker.answers import Answer, Refusal, answers_to, refusal
-from relaax.server.rlx_server.worker.environments import Environments, Episodes
+from relaax.server.rlx_server.worker.environments import Environments, Episodes, EvaluationEpisodes
 from relaax.server.rlx_server.worker.measurements import Measurements
 from relaax.server.rlx_server.worker.requests import Joiner, Report, Request
 from relaax.server.rlx_server.worker.session import Actions
+from relaax.server.rlx_server.worker.settings import SEEDS, seed_after
 from relaax.steps import IntArray
 from relaax.telemetry.kept_counts import TAKEN
-from relaax.telemetry.metrics import OF_CLIENT, Metrics
+from relaax.telemetry.metrics import OF_CLIENT, OF_EVALUATING_CLIENT, Metrics
 
 
 class Responder:
@@ -44,14 +49,14 @@ class Responder:
     ) -> None:
         self._look = look
         self._make_agents = make_agents
-        #: As given; a responder for evaluations has the same.
+        #: As given; an evaluating responder has the same.
         self.is_shared, self.limits = is_shared, limits
         self.row = row or private_row()
         self.rule = rule or ActionRule(None, "of this worker")
         self._agents: Agents | None = None
         #: Whether they learn while they serve: see ``BatchAgentBase``.
         self.learns = True
-        self._environments = self._numbered(self.row)
+        self._environments = Environments(self.row)
 
     @property
     def environments(self) -> int:
@@ -64,7 +69,8 @@ class Responder:
             self._agents = self._make_agents()
             self.learns = self._agents.batch_agent.learns
             self._metrics: Metrics = self._agents.stub.metrics()
-            self._episodes, self._measurements = self._counts(self._agents)
+            self._episodes = self._counted()
+            self._measurements = self._measured()
             self._joiner = Joiner(self._episodes)
         return self._agents
 
@@ -142,24 +148,15 @@ class Responder:
         if self._agents is not None:
             self._episodes.close()
             self._measurements.close()
-            self._end(self._agents)
+            self._agents.close()
 
-    def _counts(self, agents: Agents) -> tuple[Episodes, Measurements]:
-        """Return the counter of episodes, and the measurements of the worker."""
-        metrics = agents.stub.metrics()
-        episodes = Episodes(metrics, most_steps=self.limits.most_episode_steps)
-        return episodes, Measurements(metrics, self.is_shared, self.row)
+    def _counted(self) -> Episodes:
+        """Return the counter of episodes."""
+        return Episodes(self._metrics, most_steps=self.limits.most_episode_steps)
 
-    def _numbered(self, row: WorkerRow) -> Environments:
-        """Number environments by ``row``."""
-        return Environments(row)
-
-    def _count_taken(self, steps: int) -> None:
-        if self.learns and steps:
-            self.row.kept.add(TAKEN, steps)
-
-    def _end(self, agents: Agents) -> None:
-        agents.close()
+    def _measured(self) -> Measurements:
+        """Return the measurements of the worker."""
+        return Measurements(self._metrics, self.is_shared, self.row)
 
     def _answer(self, requests: list[Request], arrived_at: float) -> Iterator[Answer | Refusal]:
         """Answer requests together; each for itself where one of them cannot be used.
@@ -180,7 +177,8 @@ class Responder:
             return
         transitions = report.transitions
         scores = self._episodes.count(transitions)
-        self._count_taken(len(transitions.stepped))
+        if self.learns and len(transitions.stepped):
+            self.row.kept.add(TAKEN, len(transitions.stepped))
         try:
             actions = self._act(agents.batch_agent, report, arrived_at)
         except (ProtocolError, AgentError) as error:
@@ -205,3 +203,79 @@ class Responder:
         actions: Actions = agent.act(report.transitions, report.states, report.finals)
         self._measurements.add_evaluation(arrived_at, began_at, len(report.transitions.acting))
         return actions
+
+
+class EvaluationResponder(Responder):
+    """Answers environments that evaluate, with an evaluator of the agent of ``training``.
+
+    They have no places among those that train, and their measurements are not stored: the worker's
+    figures are those of its training.
+    """
+
+    _of_client = OF_EVALUATING_CLIENT
+
+    def __init__(self, training: Responder, evaluation: Evaluation) -> None:
+        super().__init__(
+            self._make_evaluator, training.is_shared, training.rule, training.row, training.limits
+        )
+        self._environments = Environments(None)
+        self._training = training
+        self._evaluation = evaluation
+
+    def _make_evaluator(self) -> Agents:
+        """Return an evaluator beside the agents of training; InvalidState if there is none."""
+        agents = self._training.prepare()
+        self._evaluator = agents.batch_agent.evaluator(self._evaluation)
+        first_seed = seed_after(agents.first_seed, SEEDS // 2)
+        return Agents(self._evaluator, agents.stub, agents.act_together, first_seed, True)
+
+    def _counted(self) -> Episodes:
+        evaluator = self._evaluator
+        return EvaluationEpisodes(
+            self._metrics, lambda slot: evaluator.policies(slot)[0], self.limits.most_episode_steps
+        )
+
+    def _measured(self) -> Measurements:
+        return Measurements(NullMetrics(), shared=False, row=self.row)
+
+
+class Responders:
+    """Finds the responder of a connection; evaluating ones are made with their first connection."""
+
+    def __init__(self, training: Responder) -> None:
+        self.training = training
+        #: While there are none, ``training`` answers all.
+        self._evaluating: dict[Evaluation, Responder] = {}
+
+    @property
+    def environments(self) -> int:
+        """How many environments there are, evaluating ones included."""
+        return self.training.environments + sum(
+            each.environments for each in self._evaluating.values()
+        )
+
+    def of(self, evaluation: Evaluation | None) -> Responder:
+        """Return the responder of connections with this evaluation; None without one."""
+        if evaluation is None:
+            return self.training
+        if evaluation not in self._evaluating:
+            self._evaluating[evaluation] = EvaluationResponder(self.training, evaluation)
+        return self._evaluating[evaluation]
+
+    def answer(self, requests: list[Request], arrived_at: float) -> Iterator[Answer | Refusal]:
+        """Yield the answer to each request; the requests of one responder are joined."""
+        if not self._evaluating:
+            return self.training.answer(requests, arrived_at)
+        by_evaluation: dict[Evaluation | None, list[Request]] = {}
+        for request in requests:
+            by_evaluation.setdefault(request.session.evaluation, []).append(request)
+        return itertools.chain.from_iterable(
+            self.of(evaluation).answer(together, arrived_at)
+            for evaluation, together in by_evaluation.items()
+        )
+
+    def close(self) -> None:
+        """Store the metrics that are left and end all agents, evaluators first."""
+        for evaluating in self._evaluating.values():
+            evaluating.close()
+        self.training.close()
