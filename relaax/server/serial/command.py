@@ -209,7 +209,7 @@ def _wired(
 
     def make_agents() -> Agents:
         number = of_worker.options.seed or 0
-        return agents_of(settings, bridge, number, make_sink, learns_in_background=False)
+        return agents_of(settings, bridge, number, make_sink, is_shared=False)
 
     worker = MemoryWorker(settings, make_agents, training.is_over)
     training.on_check = worker.note_connected

@@ -8,24 +8,18 @@ from contextlib import closing
 from functools import partial
 from typing import Any
 
-from relaax.algorithm_base import ParameterLink
+from relaax.algorithm_base import BatchAgentBase, ParameterLink
 from relaax.errors import BridgeError, ConfigurationError, ParameterServerAway, TokenRefused
 from relaax.processes.allocator import keep_memory, spare_memory
 from relaax.protocol import FrameConnection
 from relaax.protocol.binary import ErrorCode
-from relaax.replay.client.spread import SpreadWriter, StepReports
+from relaax.replay.client.spread import SpreadWriter, StepReports, writer_to
 from relaax.server.exploitation import Exploiting, exploiting_agent
 from relaax.server.rlx_server.handover import Inbox
 from relaax.server.rlx_server.tally import EPISODES, RETURNS, TURN_BEGAN, WorkerRow
 from relaax.server.rlx_server.worker.agents import Agents, SeparateAgents
 from relaax.server.rlx_server.worker.loop import Worker
-from relaax.server.rlx_server.worker.settings import (
-    Exploitation,
-    Purpose,
-    WorkerSettings,
-    first_seed,
-    seed_after,
-)
+from relaax.server.rlx_server.worker.settings import Purpose, WorkerSettings, first_seed, seed_after
 from relaax.server.rlx_server.worker.stopping import StopRequest
 from relaax.telemetry.kept_counts import DELIVERED, DROPPED
 from relaax.telemetry.metrics import EPISODE_REWARD, Metrics
@@ -175,35 +169,17 @@ def _make_agents(
     stub = settings.stub(EpisodeCount(row))
 
     def make_writer() -> SpreadWriter:
-        return settings.replay_writer(number, StepCounts(stub.metrics(), row, stop))
+        spec, counts = (
+            settings.algorithm.replay_spec(settings.config),
+            StepCounts(stub.metrics(), row, stop),
+        )
+        return writer_to(settings.deliver_to, spec, counts, number, settings.drops_experience)
 
     try:
-        if settings.exploitation is not None:
-            return _exploiting_agents(settings, settings.exploitation, stub, number, is_shared)
         return agents_of(settings, stub, number, make_writer, is_shared)
     except BaseException:
         stub.close()
         raise
-
-
-def _exploiting_agents(
-    settings: WorkerSettings,
-    exploitation: Exploitation,
-    stub: ParameterLink,
-    number: int,
-    is_shared: bool,
-) -> Agents:
-    """Return agents that learn nothing."""
-    algorithm, config, evaluation = settings.algorithm, settings.config, exploitation.evaluation
-    of_environments = first_seed(number, Purpose.ENVIRONMENTS)
-    if algorithm.knows_batches:
-        seed = first_seed(number, Purpose.BATCH_AGENT)
-        agent = exploiting_agent(algorithm, config, stub, seed, evaluation)
-        if is_shared:
-            agent.warm_up(WARMED_ENVIRONMENTS)
-        return Agents(agent, stub, act_together=True, first_seed=of_environments)
-    separate = Exploiting(_separate_agents(settings, stub, number), evaluation)
-    return Agents(separate, stub, act_together=False, first_seed=of_environments)
 
 
 def agents_of(
@@ -211,27 +187,32 @@ def agents_of(
     stub: ParameterLink,
     number: int,
     make_writer: Callable[[], Any],
-    learns_in_background: bool,
+    is_shared: bool,
 ) -> Agents:
     """Return the agents of worker ``number``, with their way to the parameter server.
 
-    ``make_writer`` makes the sink of experience, for an algorithm that has a learner.
+    ``make_writer`` makes the sink of experience, for an algorithm that has a learner. Where many
+    connections share the worker, it learns in the background. Agents of a checkpoint that is
+    exploited learn nothing.
     """
-    algorithm, config = settings.algorithm, settings.config
+    algorithm, exploitation = settings.algorithm, settings.exploitation
     of_environments = first_seed(number, Purpose.ENVIRONMENTS)
-    if algorithm.knows_batches:
-        seed = first_seed(number, Purpose.BATCH_AGENT)
-        if algorithm.has_learner(config):
-            agent = algorithm.make_batch_agent(
-                config, stub, seed, learns_in_background, experience=make_writer()
-            )
-        else:
-            agent = algorithm.make_batch_agent(config, stub, seed, learns_in_background)
-        if learns_in_background:
-            agent.warm_up(WARMED_ENVIRONMENTS)
-        return Agents(agent, stub, act_together=True, first_seed=of_environments)
-    separate = _separate_agents(settings, stub, number)
-    return Agents(separate, stub, act_together=False, first_seed=of_environments)
+    if not algorithm.knows_batches:
+        separate: BatchAgentBase = _separate_agents(settings, stub, number)
+        if exploitation is not None:
+            separate = Exploiting(separate, exploitation.evaluation)
+        return Agents(separate, stub, act_together=False, first_seed=of_environments)
+    config, seed = settings.config, first_seed(number, Purpose.BATCH_AGENT)
+    if exploitation is not None:
+        agent: BatchAgentBase = exploiting_agent(
+            algorithm, config, stub, seed, exploitation.evaluation
+        )
+    else:
+        more = {"experience": make_writer()} if algorithm.has_learner(config) else {}
+        agent = algorithm.make_batch_agent(config, stub, seed, is_shared, **more)
+    if is_shared:
+        agent.warm_up(WARMED_ENVIRONMENTS)
+    return Agents(agent, stub, act_together=True, first_seed=of_environments)
 
 
 def _separate_agents(settings: WorkerSettings, stub: ParameterLink, number: int) -> SeparateAgents:

@@ -13,8 +13,6 @@ from relaax.algorithm_base import ConfigBase, Evaluation, Metrics, ParameterLink
 from relaax.configuration.algorithm_loader import Algorithm
 from relaax.configuration.announced_spaces import Doubts
 from relaax.protocol import FrameConnection
-from relaax.replay.client.spread import SpreadWriter, writer_to
-from relaax.replay.client.writer import WriterObserver
 from relaax.server.exploitation import Trained
 from relaax.server.rlx_server.entrance import Guard
 from relaax.server.rlx_server.limits import ClientLimits, message_limit
@@ -96,11 +94,6 @@ class WorkerSettings:
         if self.max_frame_bytes is not None:
             return self.max_frame_bytes
         return message_limit(self.config.observation_space(), environments)
-
-    def replay_writer(self, number: int, observer: WriterObserver) -> SpreadWriter:
-        """Return the writer of worker ``number``'s steps."""
-        spec = self.algorithm.replay_spec(self.config)
-        return writer_to(self.deliver_to, spec, observer, number, self.drops_experience)
 
     def stub(self, metrics: Metrics | None = None) -> ParameterLink:
         """Return a stub for the parameter server; only after the fork, since gRPC has threads.
