@@ -23,7 +23,6 @@ from relaax.errors import ConfigurationError
 from relaax.net.listening import allow_many_files
 from relaax.server.actor.surreal import play_surreal
 from relaax.server.actor.wiring import EVALUATIONS, ActorParts, algorithm_of
-from relaax.server.rlx_server.worker.memory_connection import MemoryTransport
 from relaax.telemetry.kept_counts import DELIVERED, DROPPED, TAKEN, KeptCounts
 from relaax.telemetry.logs import show_name, start_logging
 from relaax.telemetry.operators.certificates import Certificates
@@ -101,7 +100,7 @@ class ActorTask:
                 make = partial(_recorded_environment, options, index)
                 return play_surreal(parts, make, report)
             worker = parts.worker(configuration.algorithm.directory.name)
-            with connecting_by(MemoryTransport(worker.connect)):
+            with connecting_by(worker):
                 return _play(options, index, report)
 
 

@@ -31,7 +31,6 @@ from relaax.server.learner.builder import make_learner, make_loop, random_number
 from relaax.server.learner.kept_replay import kept_replay
 from relaax.server.learner.loop import LearnerLoop
 from relaax.server.rlx_server.worker.agents import Agents
-from relaax.server.rlx_server.worker.memory_connection import MemoryTransport
 from relaax.server.rlx_server.worker.memory_worker import MemoryWorker, settings_in_memory
 from relaax.server.rlx_server.worker.process import agents_of
 from relaax.server.serial.memory_bridge import MemoryBridge
@@ -154,7 +153,7 @@ def run_serial(processes: Processes, steps: int | None) -> int:
         training, worker = _wired(processes, steps, resources)
         end = EndOfTraining.PROGRAM
         try:
-            with connecting_by(MemoryTransport(worker.connect)):
+            with connecting_by(worker):
                 status = processes.environment.run()
         except KeyboardInterrupt:
             end, status = EndOfTraining.SIGNAL, 128 + signal.SIGINT

@@ -14,8 +14,7 @@
 ``stopping``      a worker's stop signals, and its deadline
 ``settings``      the worker's inheritance from its RLX server
 
-``memory_worker``      does the work of ``loop`` in a client's own process, without sockets
-``memory_connection``  the two ends of a connection in one process
+``memory_worker``  does the work of ``loop`` in a client's own process, without sockets
 
 The way of a step: ``loop`` takes a payload from a ``connection``, whose codec decodes it into
 ``Steps``; ``requests`` joins the steps of all connections that are ready, ``environments`` reads

@@ -3,22 +3,23 @@
 import socket
 import threading
 import time
+from collections import deque
 from collections.abc import Callable
 from functools import partial
 from typing import Any
 
+from relaax.address import Address
 from relaax.algorithm_base import ConfigBase
 from relaax.configuration.algorithm_loader import Algorithm
 from relaax.configuration.first_look import first_look
 from relaax.errors import AgentError, NoRoom, ProtocolError
-from relaax.protocol import FrameConnection, binary
+from relaax.protocol import FrameConnection, MessageConnection, PeerClosed, binary
 from relaax.protocol.connection import Payload
 from relaax.server.rlx_server.tally import WorkerRow, private_row
 from relaax.server.rlx_server.worker.action_rule import ActionRule
 from relaax.server.rlx_server.worker.agents import Agents
 from relaax.server.rlx_server.worker.answers import Refusal
 from relaax.server.rlx_server.worker.connection import Connection
-from relaax.server.rlx_server.worker.memory_connection import MemoryConnection
 from relaax.server.rlx_server.worker.requests import Request
 from relaax.server.rlx_server.worker.responder import Responder, Responders
 from relaax.server.rlx_server.worker.session import Session
@@ -37,6 +38,74 @@ def settings_in_memory(algorithm: Algorithm, config: ConfigBase, **more: Any) ->
 
 def _no_sockets(sock: socket.socket) -> FrameConnection:
     raise AssertionError(f"there are no sockets in one process: {sock}")
+
+
+class MemoryConnection(MessageConnection):
+    """One end of a connection in one process: the other end has each message at once.
+
+    ``on_sent`` is called when a message lies there.
+    """
+
+    def __init__(self) -> None:
+        #: Messages from the other end.
+        self.came: deque[bytes] = deque()
+        self.is_closed = False
+        self.other: MemoryConnection | None = None
+        self._on_sent: Callable[[], None] = lambda: None
+
+    def join(self, other: "MemoryConnection", on_sent: Callable[[], None]) -> None:
+        """Let the other end have what this one sends."""
+        self.other, other.other = other, self
+        self._on_sent = on_sent
+
+    def send(self, payload: bytes) -> None:
+        """See MessageConnection; the answer is there when this returns."""
+        if self.other is None or self.is_closed or self.other.is_closed:
+            raise PeerClosed("the connection is closed")
+        self.other.came.append(payload)
+        self._on_sent()
+
+    def receive(self, timeout_s: float | None = None) -> bytes | None:
+        """See MessageConnection; nothing is waited for, since nothing else can come."""
+        if self.came:
+            return self.came.popleft()
+        if self.other is None or self.other.is_closed:
+            return None
+        raise TimeoutError("the worker has nothing to answer")
+
+    def receive_now(self) -> Payload | None:
+        """See MessageConnection."""
+        return self.came.popleft() if self.came else None
+
+    def send_now(self, payload: bytes) -> None:
+        """See MessageConnection."""
+        self.send(payload)
+
+    def flush(self) -> None:
+        """Do nothing: all has been taken."""
+
+    @property
+    def is_unsent(self) -> bool:
+        """Whether a rest waits to be flushed: never."""
+        return False
+
+    @property
+    def has_message(self) -> bool:
+        """Whether a message is there."""
+        return bool(self.came)
+
+    def require_progress(self, now: float) -> None:
+        """Do nothing: messages come whole."""
+
+    def fileno(self) -> int:
+        """Return -1: there is nothing to poll."""
+        return -1
+
+    def close(self) -> None:
+        """Close this end; what it has sent can still be received."""
+        if not self.is_closed:
+            self.is_closed = True
+            self._on_sent()
 
 
 class MemoryWorker:
@@ -71,8 +140,8 @@ class MemoryWorker:
         #: Held while a message is handled: agents and learner are of one thread at a time.
         self._turn = threading.RLock()
 
-    def connect(self) -> MemoryConnection:
-        """Return the client's end of a new connection."""
+    def connect(self, address: Address, timeout_s: float) -> MessageConnection:
+        """Return the client's end of a new connection: a worker is its clients' transport."""
         ours, theirs = MemoryConnection(), MemoryConnection()
         with self._turn:
             session = Session(self._made, self._settings, self._responders.of)

@@ -34,7 +34,6 @@ from relaax.replay.storage import FINAL, START, TERMINATED
 from relaax.server.actor.pulled_bridge import PulledBridge
 from relaax.server.actor.wiring import ParameterFetches
 from relaax.server.rlx_server.worker.agents import Agents
-from relaax.server.rlx_server.worker.memory_connection import MemoryTransport
 from relaax.server.rlx_server.worker.memory_worker import MemoryWorker
 from relaax.spaces import discrete
 from relaax.telemetry.metrics import EVALUATION_REWARD_OF
@@ -98,10 +97,9 @@ def play(bridge, environment, kept, episodes=1, rule=None, evaluation=None, use=
         ParameterClient(bridge.served, known=bridge.pull().version)
     ) as client_of_parameters:
         worker = MemoryWorker(settings(), make_agents, lambda: False, before=fetches.before)
-        transport = MemoryTransport(worker.connect)
         with (
             closing(worker),
-            Client("localhost:1", transport=transport, evaluate=evaluation) as client,
+            Client("localhost:1", transport=worker, evaluate=evaluation) as client,
         ):
             result = GymnasiumRunner(environment, client).run(episodes)
     assert result.outcome is RunOutcome.FINISHED

@@ -9,7 +9,6 @@ from served_worker import Oracle, Stub, settings
 
 from relaax.client import Client, Failure
 from relaax.server.rlx_server.worker.agents import Agents
-from relaax.server.rlx_server.worker.memory_connection import MemoryTransport
 from relaax.server.rlx_server.worker.memory_worker import MemoryWorker
 
 
@@ -24,7 +23,7 @@ class Played:
         )
 
     def client(self, **options):
-        return Client("localhost:1", transport=MemoryTransport(self.worker.connect), **options)
+        return Client("localhost:1", transport=self.worker, **options)
 
 
 @pytest.fixture(name="played")
