@@ -6,11 +6,11 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
-from relaax.server.rlx_server.tally import Cell, Row
+from relaax.server.rlx_server.tally import Cell, Row, Tally
 from relaax.telemetry.logs import name_process
 
 _log = logging.getLogger(__name__)
@@ -181,6 +181,50 @@ def _flush_quietly() -> None:
             stream.flush()
         except OSError:
             return
+
+
+class WorkerPool:
+    """Forks ``run`` into workers, each with the next of ``seeds`` and a row of ``tally``."""
+
+    def __init__(
+        self, children: Children, seeds: Iterator[int], tally: Tally, run: Callable[..., int]
+    ) -> None:
+        self.children = children
+        self._seeds = seeds
+        self._tally = tally
+        self._run = run
+        #: By pid: the worker's row.
+        self._rows: dict[int, int | None] = {}
+
+    @property
+    def pids(self) -> list[int]:
+        """The workers that run."""
+        return list(self._rows)
+
+    @property
+    def turns(self) -> dict[int, float]:
+        """When the turn of each worker began that goes on, by pid."""
+        return {pid: self._tally.turn_began(row) for pid, row in self._rows.items()}
+
+    def drain(self) -> None:
+        """Let all connections go, each at the end of an episode."""
+        self.children.send_signal(self.pids, DRAIN)
+
+    def fork(self, name: str, *arguments: Any) -> int:
+        """Call ``run`` with seed, row and ``arguments`` in a worker; OSError when that fails."""
+        seed, number = next(self._seeds), self._tally.take()
+        row = self._tally.row(number)
+        try:
+            pid = self.children.fork(name, lambda: self._run(seed, row, *arguments))
+        except OSError:
+            self._tally.give_back(number)
+            raise
+        self._rows[pid] = number
+        return pid
+
+    def give_back(self, pid: int) -> None:
+        """Take back the row of a worker that has ended."""
+        self._tally.give_back(self._rows.pop(pid))
 
 
 #: After a longer pause between looks the server itself was stopped, for example by Ctrl-Z, and the

@@ -6,15 +6,15 @@ from collections.abc import Callable, Iterator
 from relaax.address import host_of
 from relaax.protocol import FrameConnection
 from relaax.server.rlx_server.admission import AdmissionDecision, WorkerAdmission
-from relaax.server.rlx_server.children import DRAIN, Children, ExitedChild
+from relaax.server.rlx_server.children import Children, ExitedChild, WorkerPool
 from relaax.server.rlx_server.tally import Tally, WorkerRow
 
 
-class ConnectionWorkers:
-    """Forks ``run`` for each connection.
+class ConnectionWorkers(WorkerPool):
+    """Forks a worker for each connection.
 
-    It is given the next of ``seeds``, a row of ``tally``, the connection, its client's address, and
-    the digest of the token that it has shown, if it has.
+    It is given the connection, its client's address, and the digest of the token that it has shown,
+    if it has.
     """
 
     #: Connections can be taken at any time.
@@ -28,42 +28,23 @@ class ConnectionWorkers:
         tally: Tally,
         run: Callable[[int, WorkerRow, FrameConnection, str, bytes | None], int],
     ) -> None:
-        self._children = children
+        super().__init__(children, seeds, tally, run)
         self._admission = admission
-        self._seeds = seeds
-        self._tally = tally
-        self._run = run
-        #: By pid: the worker's row.
-        self._rows: dict[int, int | None] = {}
         #: By pid: its client's address; and how many there are of each.
         self._hosts: dict[int, str] = {}
         self._by_host: Counter[str] = Counter()
 
     @property
-    def pids(self) -> list[int]:
-        """The workers that run."""
-        return list(self._rows)
-
-    @property
-    def turns(self) -> dict[int, float]:
-        """When the turn of each worker began that goes on, by pid."""
-        return {pid: self._tally.turn_began(row) for pid, row in self._rows.items()}
-
-    @property
     def are_idle(self) -> bool:
         """Whether no connection is served."""
-        return not self._rows
-
-    def drain(self) -> None:
-        """Let all connections go, each at the end of an episode."""
-        self._children.send_signal(self.pids, DRAIN)
+        return not self._hosts
 
     def start_due(self) -> None:
         """Do nothing: a worker starts with its connection."""
 
     def admit(self) -> AdmissionDecision:
         """Decide whether there is memory for one more connection."""
-        return self._admission.decide(self._rows)
+        return self._admission.decide(self.pids)
 
     @property
     def connections(self) -> int:
@@ -78,23 +59,14 @@ class ConnectionWorkers:
         self, connection: FrameConnection, peer: str, token_digest: bytes | None = None
     ) -> int:
         """Fork a worker for ``connection`` and return its pid; OSError when that fails."""
-        seed, number = next(self._seeds), self._tally.take()
-        row = self._tally.row(number)
-        try:
-            pid = self._children.fork(
-                f"worker of {peer}", lambda: self._run(seed, row, connection, peer, token_digest)
-            )
-        except OSError:
-            self._tally.give_back(number)
-            raise
-        self._rows[pid] = number
+        pid = self.fork(f"worker of {peer}", connection, peer, token_digest)
         self._hosts[pid] = host_of(peer)
         self._by_host[self._hosts[pid]] += 1
         return pid
 
     def note_exit(self, exited: ExitedChild) -> int | None:
         """Take note of the end of a child; return None: the RLX server goes on."""
-        if exited.pid in self._rows:
-            self._tally.give_back(self._rows.pop(exited.pid))
+        if exited.pid in self._hosts:
+            self.give_back(exited.pid)
             self._by_host -= Counter([self._hosts.pop(exited.pid)])
         return None

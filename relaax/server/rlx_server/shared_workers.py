@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Iterator
 
 from relaax.server.rlx_server.admission import AdmissionDecision, ShareAdmission, Sharing
-from relaax.server.rlx_server.children import DRAIN, STOP_DEADLINE_S, Children, ExitedChild
+from relaax.server.rlx_server.children import STOP_DEADLINE_S, Children, ExitedChild, WorkerPool
 from relaax.server.rlx_server.handover import Outbox, channel
 from relaax.server.rlx_server.tally import Tally, WorkerRow
 from relaax.server.rlx_server.worker.process import (
@@ -30,13 +30,13 @@ START_S = 20.0
 EXIT_S = STOP_DEADLINE_S
 
 
-class SharedWorkers:
-    """Forks ``run`` so many times, and hands each connection to the least loaded worker.
+class SharedWorkers(WorkerPool):
+    """Forks so many workers, and hands each connection to the least loaded one.
 
-    ``run`` is given the next of ``seeds``, a row of ``tally`` and the worker's end of the channel.
-    Connections are taken as soon as all workers have been ready. A worker that is started again
-    gets its share while it starts: its clients, which come back, wait for it. If it fails to start,
-    it gets none until it is ready, as long as others are there.
+    A worker is given its end of the channel. Connections are taken as soon as all workers have been
+    ready. A worker that is started again gets its share while it starts: its clients, which come
+    back, wait for it. If it fails to start, it gets none until it is ready, as long as others are
+    there.
     """
 
     def __init__(
@@ -49,32 +49,15 @@ class SharedWorkers:
         tally: Tally,
         run: Callable[[int, WorkerRow, socket.socket], int],
     ) -> None:
-        self._children = children
+        super().__init__(children, seeds, tally, run)
         self._admission = admission
-        self._workers = [
-            _SharedWorker(number, children, selector, seeds, tally, run)
-            for number in range(1, count + 1)
-        ]
+        self._workers = [_SharedWorker(number, self, selector) for number in range(1, count + 1)]
         self._have_been_ready = False
-
-    @property
-    def pids(self) -> list[int]:
-        """The workers that run."""
-        return [worker.pid for worker in self._workers if worker.pid is not None]
-
-    @property
-    def turns(self) -> dict[int, float]:
-        """When the turn of each worker began that goes on, by pid."""
-        return {worker.pid: worker.turn_began for worker in self._workers if worker.pid is not None}
 
     @property
     def are_idle(self) -> bool:
         """Whether no connection is served."""
         return not any(worker.load for worker in self._workers)
-
-    def drain(self) -> None:
-        """Let all connections go, each at the end of an episode."""
-        self._children.send_signal(self.pids, DRAIN)
 
     @property
     def is_open(self) -> bool:
@@ -135,6 +118,7 @@ class SharedWorkers:
         for worker in self._workers:
             if worker.pid == exited.pid:
                 self._admission.forget(exited.pid)
+                self.give_back(exited.pid)
                 was_ready = worker.has_been_ready
                 worker.note_exit()
                 if exited.exit_code == CONFIGURATION_IS_WRONG:
@@ -157,22 +141,10 @@ class SharedWorkers:
 class _SharedWorker:
     """One of them: its process, while there is one, and the channel to it."""
 
-    def __init__(
-        self,
-        number: int,
-        children: Children,
-        selector: selectors.BaseSelector,
-        seeds: Iterator[int],
-        tally: Tally,
-        run: Callable[[int, WorkerRow, socket.socket], int],
-    ) -> None:
-        self._tally = tally
-        self._row: int | None = None
+    def __init__(self, number: int, pool: WorkerPool, selector: selectors.BaseSelector) -> None:
         self._number = number
-        self._children = children
+        self._pool = pool
         self._selector = selector
-        self._seeds = seeds
-        self._run = run
         self._due = 0.0
         self._started_at = 0.0
         self._has_failed_to_start = False
@@ -199,11 +171,6 @@ class _SharedWorker:
         return not self.is_ready and (self._has_failed_to_start or is_late)
 
     @property
-    def turn_began(self) -> float:
-        """When the turn began that goes on; 0 before the first one."""
-        return self._tally.turn_began(self._row)
-
-    @property
     def load(self) -> int:
         """Environments that it serves, or will serve."""
         return 0 if self.outbox is None else self.outbox.load
@@ -217,22 +184,18 @@ class _SharedWorker:
             return
         self._started_at = time.monotonic()
         self._due = self._started_at + RESTART_S
-        seed, self._row = next(self._seeds), self._tally.take()
         ours, theirs = channel()
+        self.outbox = Outbox(ours)
+        self._pool.children.parents_own(self.outbox)
+        self._selector.register(self.outbox, selectors.EVENT_READ, self._listen)
         with theirs:
             try:
-                self.pid = self._children.fork(
-                    f"worker {self._number}", lambda: self._serve(seed, ours, theirs)
-                )
+                self.pid = self._pool.fork(f"worker {self._number}", theirs)
             except OSError as error:
                 _log.error("could not start worker %d: %s", self._number, error)
-                ours.close()
-                self._give_back_row()
+                self._close()
                 return
         _log.info("worker %d starts (pid %d)", self._number, self.pid)
-        self.outbox = Outbox(ours)
-        self._children.parents_own(self.outbox)
-        self._selector.register(self.outbox, selectors.EVENT_READ, self._listen)
 
     def note_exit(self) -> None:
         """Take note that the process has ended."""
@@ -240,16 +203,7 @@ class _SharedWorker:
         self._was_ready = False
         self._lost_at = None
         self.pid = None
-        self._give_back_row()
         self._close()
-
-    def _give_back_row(self) -> None:
-        self._tally.give_back(self._row)
-        self._row = None
-
-    def _serve(self, seed: int, ours: socket.socket, theirs: socket.socket) -> int:
-        ours.close()
-        return self._run(seed, self._tally.row(self._row), theirs)
 
     def _listen(self) -> None:
         """Take the worker's reports."""
@@ -269,11 +223,11 @@ class _SharedWorker:
         if self._lost_at is not None and time.monotonic() - self._lost_at > EXIT_S:
             _log.warning("worker %d (pid %d) does not exit: killed", self._number, pid)
             self._lost_at = None
-            self._children.send_signal([pid], signal.SIGKILL)
+            self._pool.children.send_signal([pid], signal.SIGKILL)
 
     def _close(self) -> None:
         if self.outbox is not None:
             self._selector.unregister(self.outbox)
-            self._children.no_longer_open(self.outbox)
+            self._pool.children.no_longer_open(self.outbox)
             self.outbox.close()
             self.outbox = None
