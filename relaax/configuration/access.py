@@ -34,7 +34,7 @@ def begin_access(options: AccessOptions, *, listens: bool = True) -> Access:
     file = options.auth_token_file
     tokens = None if file is None else TokenFile(file, shows=Role.SERVER)
     if files.paths:
-        client_context(files)  # raises what is wrong with the files
+        client_context(files)  # raises for files that do not fit
         if listens:
             server_context(files, clients_need_certificates=True)
     access = Access(

@@ -64,7 +64,7 @@ On a cluster, behind a load balancer, with a section access or --insecure:
 LEARNER = Command(
     "relaax-learner",
     LearnerOptions,
-    "Learn from what workers deliver, and publish what was learnt at the parameter server. "
+    "Learn from the steps that workers deliver, and publish policies at the parameter server. "
     "For algorithms that have a learner, such as sac.",
     examples="""\
 On one machine:
@@ -77,10 +77,10 @@ On one machine:
 REPLAY_SERVER = Command(
     "relaax-replay-server",
     ReplayServerOptions,
-    "Store what workers deliver, and let the learner draw of it. For algorithms that have a "
-    "learner, such as sac, where the learner itself is not to store the steps.",
+    "Store the steps that workers deliver, and let the learner draw of them. For algorithms "
+    "that have a learner, such as sac, where the learner itself is not to store the steps.",
     examples="""\
-Two servers that share what is stored:
+Two servers, of which each stores a share:
   relaax-replay-server --config config.yaml --bind localhost:7003 \\
     --replay-servers localhost:7003 localhost:7004
   relaax-replay-server --config config.yaml --bind localhost:7004 \\
@@ -98,7 +98,7 @@ ACTOR = Command(
 Beside a parameter server and a learner, without an RLX server:
   relaax-actor config.yaml --env Pendulum-v1 --actors 2
 
-To be judged by the mode of what is published, 100 episodes:
+To evaluate the published policies by their modes, 100 episodes:
   relaax-actor config.yaml --env Pendulum-v1 --mode eval_deterministic --episodes 100
 """,
     key="--parameter-server: localhost:7000",

@@ -62,8 +62,8 @@ class AccessOptions(Options):
     auth_token_file: Annotated[kinds.FileOption | None, IN_ACCESS] = option(
         None,
         "file of tokens, each line ROLE TOKEN with a role of server, environment or monitor: this "
-        "process shows that of server (of several the second, since others may not know the newest "
-        "yet), and asks callers for one with their right; it is read again when it changes",
+        "process shows the token of server (of several the second, since others may not know the "
+        "newest yet), and asks callers for one with their right; it is read again when it changes",
     )
     tls_cert: Annotated[kinds.FileOption | None, IN_ACCESS] = option(
         None, "certificate that is shown to others, a PEM file; with --tls-key"
@@ -71,8 +71,9 @@ class AccessOptions(Options):
     tls_key: Annotated[kinds.FileOption | None, IN_ACCESS] = option(None, "its key, a PEM file")
     tls_ca: Annotated[kinds.FileOption | None, IN_ACCESS] = option(
         None,
-        "certificates that those of others must be signed by, a PEM file: servers ask callers for "
-        "one; by default those of the system count, and callers need none",
+        "certificates of the authorities that sign certificates of others, a PEM file: servers ask "
+        "callers for a certificate; by default the system's authorities count, and callers need no "
+        "certificate",
     )
     insecure: Annotated[kinds.SwitchOption, IN_ACCESS] = option(
         False,
@@ -90,7 +91,7 @@ class LogOptions(Options):
     """The log of a command."""
 
     log_level: kinds.LevelOption = option(
-        "WARNING", "what to log: DEBUG, INFO, WARNING, ERROR or CRITICAL"
+        "WARNING", "the least level that is logged: DEBUG, INFO, WARNING, ERROR or CRITICAL"
     )
     log_file: kinds.FileOption | None = option(
         None,
@@ -121,7 +122,7 @@ class PlaceOptions(Options):
     )
     aws_endpoint_url: kinds.UrlOption | None = option(
         None,
-        "URL of an S3 store that is not Amazon's, such as MinIO or Ceph; by default that of the "
+        "URL of an S3 store that is not Amazon's, such as MinIO or Ceph; by default the "
         "environment variable AWS_ENDPOINT_URL_S3, if it is set",
     )
 
@@ -202,14 +203,14 @@ class DeliveringOptions(TrainingOptions):
     )
     replay_servers: Annotated[kinds.AddressesOption | None, IN_LEARNER] = option(
         None,
-        "addresses of the replay servers, to which steps go instead; by default those of the "
-        "learner's section in the YAML file",
+        "addresses of the replay servers, to which steps go instead; by default the addresses in "
+        "the learner's section of the YAML file",
     )
     when_full: kinds.WhenFullOption = option(
         "wait",
-        "what happens to steps while the replay takes no more, because the learner does not keep "
-        "up: 'wait' lets environments wait, but for no more than five seconds where it does not "
-        "answer at all; 'drop' never does; what is dropped is counted",
+        "the fate of steps while the replay takes no more, because the learner does not keep up: "
+        "'wait' lets environments wait, but for no more than five seconds where it does not answer "
+        "at all; 'drop' drops the steps, which are counted",
     )
 
 

@@ -1,4 +1,4 @@
-"""The options of each command: those of its own, or that it has in another meaning than others."""
+"""The options of each command that no other one has, or that have another meaning there."""
 
 from typing import Annotated, ClassVar, Self
 
@@ -26,8 +26,8 @@ from relaax.errors import ConfigurationError
 
 #: Advice for options that there were.
 REPLACED = {
-    "--inference": "write '--workers: auto' for what was 'batched'; leave it out, or write "
-    "'--workers: connection', for what was 'inline'"
+    "--inference": "write '--workers: auto' in place of 'batched'; leave it out, or write "
+    "'--workers: connection', in place of 'inline'"
 }
 
 
@@ -37,15 +37,15 @@ class ParameterServerOptions(CheckpointOptions, ServerOptions):
     bind: kinds.AddressOption = bind_at(7000)
     give_up: kinds.SecondsOption = option(
         3600.0,
-        "end, with status 1, when what a replica copies, or the first shard for the others, has "
-        "not answered for so long, since the start or since its last answer: it may have ended "
-        "with the training meanwhile; or when S3 does not answer at the start",
+        "end, with status 1, when the parameter server that a replica copies, or the first shard "
+        "for the others, has not answered for so long, since the start or since its last answer: "
+        "it may have ended with the training meanwhile; or when S3 does not answer at the start",
     )
     metrics_dir: kinds.DirectoryOption | None = option(None, "directory of TensorBoard event files")
     run_name: kinds.NameOption | None = option(
         None,
-        "name of the run in TensorBoard, a directory below --metrics-dir; by default that of the "
-        "YAML file",
+        "name of the run in TensorBoard, a directory below --metrics-dir; by default the name of "
+        "the YAML file",
     )
     metrics_aws_s3: kinds.S3Option | None = option(
         None, "AWS S3 bucket and key that the files of --metrics-dir are copied to"
@@ -137,8 +137,8 @@ class RlxServerOptions(ReadingOptions, DeliveringOptions, FollowingOptions):
     worker_memory: kinds.MebibytesOption | None = option(
         None,
         "free memory that the first connection needs; later ones need the mean of those that are "
-        "served. Unless given: 128 with a worker of its own, 1 in a shared one, or what states of "
-        "a rollout take, if that is more",
+        "served. Unless given: 128 with a worker of its own, 1 in a shared one, or the memory of a "
+        "rollout's states, if that is more",
     )
     message_timeout: kinds.SecondsOption = option(
         30.0, "close a connection when a message takes longer than this, in either direction"
@@ -173,8 +173,8 @@ class RlxServerOptions(ReadingOptions, DeliveringOptions, FollowingOptions):
     )
     max_frame_bytes: kinds.BytesOption | None = option(
         None,
-        "close a connection whose message is larger; by default some times what its observations "
-        "have, and no less than 64 KiB",
+        "close a connection whose message is larger; by default some times the size of its "
+        "observations, and no less than 64 KiB",
     )
     max_environments: kinds.CountOption = option(
         1024, "how many environments one connection may carry, at most"
@@ -208,8 +208,8 @@ class ReplayServerOptions(StoringOptions, SavingOptions, FollowingOptions):
     )
     replay_servers: Annotated[kinds.AddressesOption | None, IN_LEARNER] = option(
         None,
-        "addresses of all replay servers, this one included: it stores its share; by default those "
-        "of the learner's section in the YAML file",
+        "addresses of all replay servers, this one included: it stores its share; by default the "
+        "addresses in the learner's section of the YAML file",
     )
     name: kinds.NameOption | None = option(
         None,
@@ -245,19 +245,19 @@ class LearnerOptions(CheckpointOptions, StoringOptions, FollowingOptions):
     )
     nice: kinds.NiceOption = option(
         10,
-        "niceness of the learner's process, 0 to 19: what answers environments on the same "
-        "machine comes first",
+        "niceness of the learner's process, 0 to 19: processes that answer environments on the "
+        "same machine come first",
     )
     start_afresh: kinds.SwitchOption = option(
         False,
-        "let what this learner publishes replace what is published, also where it does not "
-        "continue that; by default it is refused then",
+        "let this learner's policies replace the published ones, also where they do not continue "
+        "these; by default they are refused then",
     )
     save_replay: kinds.SwitchOption | None = option(
         None,
         "save the stored steps, too, whenever a checkpoint is saved; by default they are, where "
         "all of a full replay fit on the disk of --checkpoint-dir and, as copies, in the memory; "
-        "those of replay servers have places of their own",
+        "steps of replay servers have places of their own",
     )
 
     def require_agreement(self) -> None:
@@ -302,7 +302,7 @@ class ActorOptions(DeliveringOptions, LogOptions, AccessOptions):
     actors: kinds.CountOption = option(1, "how many actors there are, each a process with its own")
     mode: kinds.ActorModeOption = option(
         "training",
-        "what the actors act for: 'training', or 'eval_deterministic' and 'eval_stochastic', from "
+        "the purpose of acting: 'training', or 'eval_deterministic' and 'eval_stochastic', from "
         "which nothing is learnt",
     )
     episodes: kinds.CountOption | None = option(None, "stop after so many episodes of each actor")
@@ -353,4 +353,6 @@ class ExportOptions(ReadingOptions, LogOptions):
     def require_agreement(self) -> None:
         """See Options: there is a file to write."""
         if self.onnx is None and self.saved_model is None:
-            raise ConfigurationError("what is to be written? Give --onnx FILE or --saved-model DIR")
+            raise ConfigurationError(
+                "no file to write is named: give --onnx FILE or --saved-model DIR"
+            )

@@ -319,8 +319,8 @@ class TestRefusals:
 
     def test_the_option_that_workers_replace_is_refused_with_what_to_write_instead(self, yaml):
         instead = (
-            "any more; write '--workers: auto' for what was 'batched'; leave it out, or write "
-            "'--workers: connection', for what was 'inline'"
+            "any more; write '--workers: auto' in place of 'batched'; leave it out, or write "
+            "'--workers: connection', in place of 'inline'"
         )
         assert refusal(rlx_server_options, yaml, "--inference: batched") == (
             f"da3c.yaml: relaax-rlx-server: --inference: no such key {instead}"

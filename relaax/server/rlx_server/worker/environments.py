@@ -76,7 +76,7 @@ class Environments:
             self._row.places.give_back(self._places[slots])
 
     def introduced(self, slots: IntArray, hello: Hello, first_seed: int) -> list[EnvironmentInfo]:
-        """Return what agents may know of the environments of a client, and give these places."""
+        """Return the descriptions of a client's environments for agents, and give these places."""
         first = self._introductions
         self._introductions += hello.environments
         return [
@@ -251,7 +251,7 @@ class EvaluationEpisodes(Episodes):
             self._metrics.scalar(EVALUATION_REWARD_OF, reward, policy.version)
 
     def _note_rewards(self, rewards: FloatArray) -> None:
-        """Do nothing: metrics of each step are those of the training."""
+        """Do nothing: metrics of each step belong to the training."""
 
     def _give_up(self, slots: IntArray) -> None:
         self._is_running[slots] = False

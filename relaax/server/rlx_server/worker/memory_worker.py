@@ -26,7 +26,7 @@ from relaax.server.rlx_server.worker.session import Session
 from relaax.server.rlx_server.worker.settings import WorkerSettings
 from relaax.steps import Steps
 
-#: What one client, or its agent, can cause, and what ends its connection alone.
+#: Errors that one client, or its agent, can cause, and that end its connection alone.
 _CLIENTS_FAULTS = (ProtocolError, binary.Error, NoRoom, AgentError)
 
 
@@ -54,7 +54,7 @@ class MemoryConnection(MessageConnection):
         self._on_sent: Callable[[], None] = lambda: None
 
     def join(self, other: "MemoryConnection", on_sent: Callable[[], None]) -> None:
-        """Let the other end have what this one sends."""
+        """Send to the other end from now on."""
         self.other, other.other = other, self
         self._on_sent = on_sent
 
@@ -102,19 +102,19 @@ class MemoryConnection(MessageConnection):
         return -1
 
     def close(self) -> None:
-        """Close this end; what it has sent can still be received."""
+        """Close this end; messages that it has sent can still be received."""
         if not self.is_closed:
             self.is_closed = True
             self._on_sent()
 
 
 class MemoryWorker:
-    """Does what ``rlx_server.worker.loop.Worker`` does, in the threads of its clients.
+    """Serves like ``rlx_server.worker.loop.Worker``, in the threads of its clients.
 
     ``is_over`` is asked before each message; once it says so, clients are told that the training is
-    over. Clients of several threads take turns. What the algorithm's own code raises is raised by
-    the client's ``send``, so that a debugger shows where it comes from; only what is the client's
-    own fault is answered. ``before`` is called with steps before they are answered. Events are
+    over. Clients of several threads take turns. Exceptions of the algorithm's own code are raised
+    by the client's ``send``, so that a debugger shows where they come from; only the client's own
+    faults are answered. ``before`` is called with steps before they are answered. Events are
     counted in ``row``.
     """
 
@@ -157,7 +157,7 @@ class MemoryWorker:
         self._responders.training.note_connected(len(training))
 
     def close(self) -> None:
-        """End the agents, and store what is left of their metrics."""
+        """End the agents, and store their remaining metrics."""
         with self._turn:
             self._is_over = lambda: True  # for threads that outlive the environment's program
             for connection in list(self._connections):

@@ -209,7 +209,7 @@ class EvaluationResponder(Responder):
     """Answers environments that evaluate, with an evaluator of the agent of ``training``.
 
     They have no places among those that train, and their measurements are not stored: the worker's
-    figures are those of its training.
+    figures are of its training.
     """
 
     _of_client = OF_EVALUATING_CLIENT
