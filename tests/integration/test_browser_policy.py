@@ -19,7 +19,12 @@ from trained import DISCRETE, SECTIONS, algorithm_of, save_trained
 
 from relaax.algorithm_base import Evaluation
 from relaax.configuration import AwsAccess
-from relaax.server.exploitation import CheckpointReader, exploiting_agent, restore_trained
+from relaax.server.exploitation import (
+    CheckpointReader,
+    agent_to_exploit,
+    exploiting,
+    restore_trained,
+)
 from relaax.server.export.check import Comparison, PolicyFunction, compared
 from relaax.server.export.files_tf import write_onnx
 from relaax.server.export.graph_tf import PolicyGraph
@@ -63,9 +68,13 @@ def test_the_browsers_runtime_acts_as_the_agent_on_1000_observations(
     policy = config.describe_policy(trained.values.vector)
     signature = signature_of(policy)
     write_onnx(PolicyGraph(policy, signature), tmp_path / "policy.onnx")
-    agent = exploiting_agent(algorithm, config, trained.bridge(), 0, Evaluation.DETERMINISTIC)
-    with closing(agent), in_node(runtime, tmp_path / "policy.onnx") as written:
-        assert compared(signature, None, agent, written) == Comparison(1000, different=0)
+    agent = agent_to_exploit(algorithm, config, trained.bridge(), 0)
+    with (
+        closing(agent),
+        closing(exploiting(agent, Evaluation.DETERMINISTIC)) as acting,
+        in_node(runtime, tmp_path / "policy.onnx") as written,
+    ):
+        assert compared(signature, None, acting, written) == Comparison(1000, different=0)
 
 
 @contextmanager

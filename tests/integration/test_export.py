@@ -13,7 +13,12 @@ from trained import CONTINUOUS, DISCRETE, SECTIONS, algorithm_of, save_trained, 
 from relaax.algorithm_base import Evaluation
 from relaax.client import VectorClient
 from relaax.configuration import AwsAccess
-from relaax.server.exploitation import CheckpointReader, exploiting_agent, restore_trained
+from relaax.server.exploitation import (
+    CheckpointReader,
+    agent_to_exploit,
+    exploiting,
+    restore_trained,
+)
 from relaax.server.export.check import Comparison, compared
 from relaax.server.export.files_tf import read_onnx, read_saved_model, write_onnx, write_saved_model
 from relaax.server.export.graph_tf import PolicyGraph
@@ -87,13 +92,13 @@ def test_files_act_as_the_agent_on_1000_observations(
     policy = config.describe_policy(trained.values.vector)
     signature = signature_of(policy, has_float_images)
     mask = policy.action_mask and policy.action_mask.name
-    agent = exploiting_agent(algorithm, config, trained.bridge(), 0, Evaluation.DETERMINISTIC)
-    with closing(agent):
+    agent = agent_to_exploit(algorithm, config, trained.bridge(), 0)
+    with closing(agent), closing(exploiting(agent, Evaluation.DETERMINISTIC)) as acting:
         graph = PolicyGraph(policy, signature)
         write_saved_model(graph, tmp_path / "policy")
         write_onnx(graph, tmp_path / "policy.onnx")
         for written in (read_saved_model(tmp_path / "policy"), read_onnx(tmp_path / "policy.onnx")):
-            assert compared(signature, mask, agent, written) == Comparison(1000, different=0)
+            assert compared(signature, mask, acting, written) == Comparison(1000, different=0)
 
 
 def test_of_a_narrow_range_another_policy_is_found_out(tmp_path: Path):
@@ -116,10 +121,10 @@ def differences(name: str, section: dict[str, Any], tmp_path: Path) -> int:
     reader = CheckpointReader(tmp_path / "1", None, AwsAccess(), "latest", "--checkpoint")
     bridge = restore_trained(algorithm, config, reader).bridge()
     signature = signature_of(policies[0])
-    agent = exploiting_agent(algorithm, config, bridge, 0, Evaluation.DETERMINISTIC)
-    with closing(agent):
+    agent = agent_to_exploit(algorithm, config, bridge, 0)
+    with closing(agent), closing(exploiting(agent, Evaluation.DETERMINISTIC)) as acting:
         write_onnx(PolicyGraph(policies[1], signature), tmp_path / "other.onnx")
-        comparison = compared(signature, None, agent, read_onnx(tmp_path / "other.onnx"))
+        comparison = compared(signature, None, acting, read_onnx(tmp_path / "other.onnx"))
     assert not comparison.is_close
     return comparison.different
 

@@ -15,7 +15,13 @@ from relaax.configuration.algorithm_loader import load_algorithm, make_config
 from relaax.configuration.exit_status import FAILURE
 from relaax.errors import ConfigurationError
 from relaax.learning.described_policy import DescribedPolicy
-from relaax.server.exploitation import CheckpointReader, Trained, exploiting_agent, restore_trained
+from relaax.server.exploitation import (
+    CheckpointReader,
+    Trained,
+    agent_to_exploit,
+    exploiting,
+    restore_trained,
+)
 from relaax.server.export.check import compared
 from relaax.server.export.signature import Signature, signature_of
 from relaax.telemetry.logs import start_logging
@@ -79,9 +85,9 @@ def _export(arguments: list[str]) -> int:
     print(f"global step {trained.global_t:,} from {trained.location}", flush=True)
     algorithm.prepare_to_fork()  # imports TensorFlow, without its own log
     # The agent comes first: it configures TensorFlow, which cannot be done later.
-    bridge = trained.bridge()
-    with closing(exploiting_agent(algorithm, config, bridge, 0, Evaluation.DETERMINISTIC)) as agent:
-        are_same = _write(policy, signature, agent, options)
+    agent = agent_to_exploit(algorithm, config, trained.bridge(), 0)
+    with closing(agent), closing(exploiting(agent, Evaluation.DETERMINISTIC)) as acting:
+        are_same = _write(policy, signature, acting, options)
     print("\n".join(input_lines(signature)))
     if not are_same:
         _log.error("files that act unlike the server were removed: see the lines above")

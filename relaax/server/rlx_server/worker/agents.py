@@ -38,12 +38,20 @@ class Agents:
     act_together: bool
     #: The seed of the first environment, below 2**32; the next one gets the one after it.
     first_seed: int = 0
+    #: The agent whose evaluator acts; None where ``batch_agent`` acts for itself.
+    owner: BatchAgentBase | None = None
     #: Whether the stub belongs to others.
     borrows_stub: bool = False
+
+    def evaluator(self, evaluation: Evaluation) -> EvaluatorBase:
+        """Return another agent, which evaluates; InvalidState if there is none."""
+        return (self.owner or self.batch_agent).evaluator(evaluation)
 
     def close(self) -> None:
         """End the agents, and send the metrics that are left."""
         self.batch_agent.close()
+        if self.owner is not None:
+            self.owner.close()
         if not self.borrows_stub:
             self.stub.close()
 

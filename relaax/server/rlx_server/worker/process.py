@@ -14,7 +14,7 @@ from relaax.processes.allocator import keep_memory, spare_memory
 from relaax.protocol import FrameConnection
 from relaax.protocol.binary import ErrorCode
 from relaax.replay.client.spread import SpreadWriter, StepReports, writer_to
-from relaax.server.exploitation import Exploiting, exploiting_agent
+from relaax.server.exploitation import agent_to_exploit, exploiting
 from relaax.server.rlx_server.handover import Inbox
 from relaax.server.rlx_server.tally import EPISODES, RETURNS, TURN_BEGAN, WorkerRow
 from relaax.server.rlx_server.worker.agents import Agents, SeparateAgents
@@ -195,24 +195,21 @@ def agents_of(
     connections share the worker, it learns in the background. Agents of a checkpoint that is
     exploited learn nothing.
     """
-    algorithm, exploitation = settings.algorithm, settings.exploitation
-    of_environments = first_seed(number, Purpose.ENVIRONMENTS)
+    algorithm, config, exploitation = settings.algorithm, settings.config, settings.exploitation
+    seed, owner = first_seed(number, Purpose.BATCH_AGENT), None
     if not algorithm.knows_batches:
-        separate: BatchAgentBase = _separate_agents(settings, stub, number)
-        if exploitation is not None:
-            separate = Exploiting(separate, exploitation.evaluation)
-        return Agents(separate, stub, act_together=False, first_seed=of_environments)
-    config, seed = settings.config, first_seed(number, Purpose.BATCH_AGENT)
-    if exploitation is not None:
-        agent: BatchAgentBase = exploiting_agent(
-            algorithm, config, stub, seed, exploitation.evaluation
-        )
+        agent: BatchAgentBase = _separate_agents(settings, stub, number)
+    elif exploitation is not None:
+        agent = agent_to_exploit(algorithm, config, stub, seed)
     else:
         more = {"experience": make_writer()} if algorithm.has_learner(config) else {}
         agent = algorithm.make_batch_agent(config, stub, seed, is_shared, **more)
+    if exploitation is not None:
+        agent, owner = exploiting(agent, exploitation.evaluation), agent
     if is_shared:
         agent.warm_up(WARMED_ENVIRONMENTS)
-    return Agents(agent, stub, act_together=True, first_seed=of_environments)
+    of_environments = first_seed(number, Purpose.ENVIRONMENTS)
+    return Agents(agent, stub, algorithm.knows_batches, of_environments, owner)
 
 
 def _separate_agents(settings: WorkerSettings, stub: ParameterLink, number: int) -> SeparateAgents:

@@ -225,9 +225,11 @@ class EvaluationResponder(Responder):
     def _make_evaluator(self) -> Agents:
         """Return an evaluator beside the agents of training; InvalidState if there is none."""
         agents = self._training.prepare()
-        self._evaluator = agents.batch_agent.evaluator(self._evaluation)
+        self._evaluator = agents.evaluator(self._evaluation)
         first_seed = seed_after(agents.first_seed, SEEDS // 2)
-        return Agents(self._evaluator, agents.stub, agents.act_together, first_seed, True)
+        return Agents(
+            self._evaluator, agents.stub, agents.act_together, first_seed, borrows_stub=True
+        )
 
     def _counted(self) -> Episodes:
         evaluator = self._evaluator
