@@ -181,16 +181,9 @@ def _mapping(value: Any) -> Any:
     return found
 
 
-def _no_bool(value: Any) -> Any:
-    if isinstance(value, bool):
-        raise ValueError("must be a number")
-    return value
-
-
 def _count(value: Any) -> Any:
     """Take 1e3 for 1000: that the reader makes a float of it is no concern of the user's."""
-    number = _no_bool(value)
-    return int(number) if isinstance(number, float) and number.is_integer() else number
+    return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
 def _workers(value: Any) -> Any:
@@ -205,7 +198,7 @@ def _workers(value: Any) -> Any:
 
 def _restore(value: Any) -> Any:
     """Take a number for its text, and check it."""
-    text = str(_no_bool(_count(value)))
+    text = str(_count(value))
     if not RESTORABLE.fullmatch(text):
         raise ValueError(f"must be latest, latest-N, best or a step, is {value!r}")
     return text
@@ -239,7 +232,7 @@ S3Option = Annotated[S3Location, BeforeValidator(_s3_location), Flag(("BUCKET", 
 DirectoryOption = Annotated[Path, BeforeValidator(_path), Flag("DIR")]
 FileOption = Annotated[Path, BeforeValidator(_path), Flag("FILE")]
 LevelOption = Annotated[LogLevel, Flag("LEVEL")]
-SecondsOption = Annotated[PositiveFloat, BeforeValidator(_no_bool), Flag("SECONDS")]
+SecondsOption = Annotated[PositiveFloat, Flag("SECONDS")]
 CountOption = Annotated[PositiveInt, BeforeValidator(_count), Flag("N")]
 WholeOption = Annotated[NonNegativeInt, BeforeValidator(_count), Flag("N")]
 RestoreOption = Annotated[str, BeforeValidator(_restore), Flag("latest|latest-N|best|STEP")]
@@ -250,15 +243,15 @@ ExploitOption = Annotated[
 ]
 SwitchOption = Annotated[bool, Flag(())]
 NiceOption = Annotated[int, Field(ge=0, le=19), BeforeValidator(_count), Flag("N")]
-PauseOption = Annotated[NonNegativeFloat, BeforeValidator(_no_bool), Flag("SECONDS")]
+PauseOption = Annotated[NonNegativeFloat, Flag("SECONDS")]
 UrlOption = Annotated[str, BeforeValidator(_url), Flag("URL")]
 NameOption = Annotated[str, BeforeValidator(directory_name), Flag("NAME")]
 EnvironmentOption = Annotated[str, BeforeValidator(_text), Flag("ENV")]
 JsonOption = Annotated[dict[str, Any], BeforeValidator(_mapping), Flag("JSON")]
-ReturnOption = Annotated[float, BeforeValidator(_no_bool), Flag("RETURN")]
+ReturnOption = Annotated[float, Flag("RETURN")]
 ActorModeOption = Annotated[ActorModeName, Flag("MODE")]
 FetchModeOption = Annotated[FetchModeName, Flag("step|episode")]
 WhenFullOption = Annotated[WhenFullName, Flag("wait|drop")]
 WorkersOption = Annotated[Workers, BeforeValidator(_workers), Flag("connection|auto|N")]
-MebibytesOption = Annotated[PositiveFloat, BeforeValidator(_no_bool), Flag("MIB")]
+MebibytesOption = Annotated[PositiveFloat, Flag("MIB")]
 BytesOption = Annotated[PositiveInt, BeforeValidator(_count), Flag("BYTES")]

@@ -217,7 +217,7 @@ class TestRefusals:
             ),
             ("--goal-return: '475'", "--goal-return: must be a number, is '475'"),
             ("--goal-return: true", "--goal-return: must be a number, is true"),
-            ("--goal-episodes: true", "--goal-episodes: must be a number, is true"),
+            ("--goal-episodes: true", "--goal-episodes: must be an integer, is true"),
             ("--goal-episodes: 1.5", "--goal-episodes: must be an integer, is 1.5"),
             ("--keep-serving: 1", "--keep-serving: must be true or false, is 1"),
             ("--keep-serving: 'yes'", "--keep-serving: must be true or false, is 'yes'"),
