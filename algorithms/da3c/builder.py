@@ -14,11 +14,10 @@ class Da3cBuilder(OnPolicyBuilder[ActorCriticConfig]):
     def objective(self) -> Objective:
         """Return the objective that is minimised."""
         from relaax.learning.distributions.graph_tf import graph_of
-        from relaax.learning.returns_tf import VTrace
 
         from .method_tf import ActorCritic
 
-        settings, vtrace = self.config.settings, self.config.settings.vtrace
+        settings = self.config.settings
         return ActorCritic(
             distribution=graph_of(self.config.distribution),
             discount=settings.rewards_gamma,
@@ -27,7 +26,7 @@ class Da3cBuilder(OnPolicyBuilder[ActorCriticConfig]):
             value_loss_weight=settings.value_loss_weight,
             normalize_advantages=settings.normalize_advantages,
             policy_clip=settings.policy_clip,
-            vtrace=None if vtrace is None else VTrace(vtrace.clip_rho, vtrace.clip_c),
+            vtrace=settings.vtrace,
             action_mask=settings.mask_name,
         )
 

@@ -18,8 +18,8 @@ from relaax.learning import losses_tf as losses
 from relaax.learning.distributions import GraphDistribution, Maskable
 from relaax.learning.gradients_tf import GraphRollouts, Terms
 from relaax.learning.networks import POLICY
-from relaax.learning.on_policy import VALUE
-from relaax.learning.returns_tf import VTrace, n_step_targets, normalized, vtrace_targets
+from relaax.learning.on_policy import VALUE, VTraceSection
+from relaax.learning.returns_tf import n_step_targets, normalized, vtrace_targets
 from relaax.learning.rollouts import LOG_PROBABILITY
 
 
@@ -43,7 +43,7 @@ class ActorCritic:
     value_loss_weight: float
     normalize_advantages: bool
     policy_clip: float | None
-    vtrace: VTrace | None
+    vtrace: VTraceSection | None
     #: The observation that says which actions are allowed.
     action_mask: str | None = None
 

@@ -9,7 +9,6 @@ heavy, so that all workers share it.
 
 ``agent_base``             the algorithm's logic for one environment
 ``batch_agent_base``       the same for many at once, learning or evaluating
-``builder``                makes the parts of an algorithm, for the library's assembly
 ``learner``                learns from batches, in a worker or in a process of its own
 ``parameter_server_base``  the owner of the global parameters
 ``bridge_base``            the transport between them
@@ -28,7 +27,6 @@ from relaax.algorithm_base.bridge_base import (
     RefusesCalls,
     RunningParameterServer,
 )
-from relaax.algorithm_base.builder import Builder
 from relaax.algorithm_base.checkpoint import Checkpoint, NullSaver, Saver, require_same_fingerprint
 from relaax.algorithm_base.config_base import ConfigBase, Section
 from relaax.algorithm_base.learner import Input, Learner, Step
@@ -61,7 +59,7 @@ from relaax.telemetry.metrics import Metrics, NullMetrics
 
 __all__ = [
     "DEFAULT",
-    "AgentBase", "BatchAgentBase", "BridgeBase", "BridgeControlBase", "Builder", "Checkpoint",
+    "AgentBase", "BatchAgentBase", "BridgeBase", "BridgeControlBase", "Checkpoint",
     "CheckpointMismatch", "ConfigBase", "EnvironmentInfo", "EvaluatedPolicy", "Evaluation",
     "Evaluations", "EvaluatorBase", "ExperienceSink", "FloatVector", "Gradient", "Input",
     "InvalidState", "Learner", "Lineage", "Metrics", "MetricsSink", "NewValues",

@@ -1,7 +1,7 @@
 """Makes a package's exports of an algorithm's builder: what all of them share is wired here, once.
 
 ``exports``     the names that a package exports; algorithms that come with RELAAX, to build on
-``parts``       the parts that a builder returns
+``parts``       the builder of an algorithm, and the parts that it returns
 ``agents``      the actor of a worker, with its learner if it learns
 ``placing``     places a learner: in a worker, or in a process of its own
 ``on_policy``   builders of algorithms that learn from rollouts of the newest policies
@@ -16,12 +16,11 @@ from relaax.assembly.parts import (
     ExperienceParts,
     MethodBuilder,
     ParameterParts,
-    PartsBuilder,
     PolicyParts,
     WorkerParts,
 )
 
 __all__ = [
     "Assembly", "ExperienceParts", "MethodBuilder", "OffPolicyBuilder", "OnPolicyBuilder",
-    "ParameterParts", "PartsBuilder", "PolicyParts", "WorkerParts", "bundled", "prepare_to_fork"
+    "ParameterParts", "PolicyParts", "WorkerParts", "bundled", "prepare_to_fork"
 ]  # fmt: skip

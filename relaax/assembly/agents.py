@@ -18,7 +18,7 @@ from relaax.algorithm_base import (
     ParameterLink,
     ValueSource,
 )
-from relaax.assembly.parts import ExperienceParts, PartsBuilder, PolicyParts
+from relaax.assembly.parts import ExperienceParts, MethodBuilder, PolicyParts
 from relaax.assembly.placing import in_worker
 from relaax.learning.exploration.noise import UniformAtFirst
 from relaax.learning.filters import FilteringModel, Filters
@@ -42,7 +42,7 @@ def prepare_to_fork() -> None:
 
 
 def make_actor(
-    builder: PartsBuilder,
+    builder: MethodBuilder[Any],
     parameter_server: ParameterLink,
     seed: int,
     learns_in_background: bool,

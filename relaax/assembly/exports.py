@@ -18,7 +18,7 @@ from relaax.algorithm_base import (
     Saver,
 )
 from relaax.assembly.agents import make_actor, prepare_to_fork
-from relaax.assembly.parts import ParameterParts, PartsBuilder
+from relaax.assembly.parts import MethodBuilder, ParameterParts
 from relaax.assembly.placing import in_process
 from relaax.configuration.algorithm_loader import load_algorithm
 from relaax.configuration.named_files import locate_algorithm
@@ -39,7 +39,7 @@ class Assembly(Generic[ConfigT]):
         ParameterServer, Agent, make_batch_agent, make_learner, replay_spec = Assembly(Builder)
     """
 
-    def __init__(self, make_builder: Callable[[ConfigT], PartsBuilder]) -> None:
+    def __init__(self, make_builder: Callable[[ConfigT], MethodBuilder[Any]]) -> None:
         self._make_builder = make_builder
 
     def __iter__(self) -> Any:

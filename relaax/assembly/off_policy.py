@@ -50,14 +50,14 @@ class OffPolicyBuilder(MethodBuilder[ConfigT]):
         return np.zeros(count, np.float32)
 
     def policy(self, seed: int) -> PolicyParts:
-        """See Builder; continuous actions are drawn evenly up to ``first_random_steps``."""
+        """See MethodBuilder; continuous actions are drawn evenly up to ``first_random_steps``."""
         parts, settings = super().policy(seed), self.config.settings
         if isinstance(settings, ContinuousSettings):
             return replace(parts, random_steps=settings.first_random_steps)
         return parts
 
     def experience(self) -> ExperienceParts:
-        """See Builder."""
+        """See MethodBuilder."""
         config, settings = self.config, self.config.settings
         limiter = Limiter(min_items=settings.learning_starts)
         if settings.updates_per_step is not None:
@@ -79,7 +79,7 @@ class OffPolicyBuilder(MethodBuilder[ConfigT]):
         )
 
     def parameters(self) -> ParameterParts:
-        """See Builder: the policy is the first of all that is learnt, statistics are the last.
+        """See MethodBuilder: the policy is first of all that is learnt, statistics are last.
 
         With several learners the parameter server holds it all; one publishes its policy.
         """
@@ -102,7 +102,7 @@ class OffPolicyBuilder(MethodBuilder[ConfigT]):
         )
 
     def learner(self, home: Home) -> Learner:
-        """See Builder."""
+        """See MethodBuilder."""
         from relaax.learning.tensorflow_runtime_tf import configure_tensorflow
         from relaax.learning.variables_tf import Variables
 

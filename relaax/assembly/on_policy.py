@@ -35,7 +35,7 @@ class OnPolicyBuilder(MethodBuilder[ConfigT]):
         return self._keys.initial_learning_rate
 
     def experience(self) -> ExperienceParts:
-        """See Builder."""
+        """See MethodBuilder."""
         config, settings = self.config, self.config.settings
         count = settings.rollouts_of_batch
         table = TableSpec(
@@ -63,7 +63,7 @@ class OnPolicyBuilder(MethodBuilder[ConfigT]):
         return WorkerParts(settings.episode_len, least=settings.rollouts_of_batch)
 
     def parameters(self) -> ParameterParts:
-        """See Builder; the learning rate of gradients is annealed linearly."""
+        """See MethodBuilder; the learning rate of gradients is annealed linearly."""
         config, settings, filters = self.config, self.config.settings, self.config.filters()
         manifest = self.network().manifest
         own = initial_parameters(manifest, settings.initialization, settings.seed)
@@ -87,7 +87,7 @@ class OnPolicyBuilder(MethodBuilder[ConfigT]):
         )
 
     def learner(self, home: Home) -> Learner:
-        """See Builder."""
+        """See MethodBuilder."""
         from relaax.learning.networks.parameters_tf import ParameterTensors
 
         settings = self._keys

@@ -1,12 +1,13 @@
-"""The parts that a builder returns."""
+"""The parts of an algorithm, and the builder that returns them."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Generic, Literal, TypeAlias, TypeVar
 
 import numpy as np
 
-from relaax.algorithm_base import Builder, FloatVector
+from relaax.algorithm_base import FloatVector, Learner
 from relaax.learning.action_mask import ActionMask
 from relaax.learning.action_units import ActionUnits
 from relaax.learning.distributions import ActionHead
@@ -164,22 +165,35 @@ class Home:
     policy: CurrentPolicy
 
 
-#: A builder whose parts are those of ``relaax.learning``.
-PartsBuilder: TypeAlias = Builder[Network, PolicyParts, ExperienceParts, ParameterParts]
-
 ConfigT = TypeVar("ConfigT", bound=MethodConfig)
 
 
-class MethodBuilder(
-    Builder[Network, PolicyParts, ExperienceParts, ParameterParts], Generic[ConfigT]
-):
-    """The parts that all methods of this library have in common."""
+class MethodBuilder(ABC, Generic[ConfigT]):
+    """The one place of an algorithm that reads its configuration; it hands values to parts.
+
+    ``Assembly`` wires the parts, for every algorithm in the same way: in workers the policy, with
+    the learner or with the way to it; in the learner's process the learner; in the parameter server
+    the parameters; in replay servers the experience. A part is made where it is needed: the
+    parameter server, for instance, runs without TensorFlow.
+    """
 
     def __init__(self, config: ConfigT) -> None:
         self.config = config
 
+    @abstractmethod
+    def experience(self) -> ExperienceParts:
+        """Return the columns of a step, and the tables that learners draw from."""
+
+    @abstractmethod
+    def parameters(self) -> ParameterParts:
+        """Return the parameters at first, and the rule by which they change."""
+
+    @abstractmethod
+    def learner(self, home: Home) -> Learner:
+        """Return the learner for a worker, or for a process of its own, as ``home`` says."""
+
     def network(self) -> Network:
-        """See Builder."""
+        """Return the network that actors choose with."""
         return self.config.network
 
     @property
@@ -196,7 +210,7 @@ class MethodBuilder(
         return Averaging(learners.count, learners.timeout)
 
     def policy(self, seed: int) -> PolicyParts:
-        """See Builder."""
+        """Return the parts that choose actions; each worker has another ``seed``."""
         config, settings = self.config, self.config.settings
         return PolicyParts(
             network=self.network(),

@@ -12,7 +12,7 @@ from relaax.algorithm_base import (
     Values,
     Version,
 )
-from relaax.assembly.parts import Home, PartsBuilder, WorkerParts
+from relaax.assembly.parts import Home, MethodBuilder, WorkerParts
 from relaax.errors import ConfigurationError
 from relaax.learning.placements import Driver, Gathering, InWorker, OnThread
 from relaax.learning.policy import CurrentPolicy
@@ -22,7 +22,7 @@ from relaax.telemetry.interval_metrics import IntervalMetrics
 
 
 def in_worker(
-    builder: PartsBuilder,
+    builder: MethodBuilder[Any],
     worker: WorkerParts,
     policy: CurrentPolicy,
     source: Parameters,
@@ -48,7 +48,7 @@ def in_worker(
     return Gathering(sink, least) if least > 1 else sink
 
 
-def in_process(builder: PartsBuilder, seed: int | None) -> Learner:
+def in_process(builder: MethodBuilder[Any], seed: int | None) -> Learner:
     """Return a learner for a process: with parameters of its own, or shared with other learners."""
     from relaax.learning.networks.parameters_tf import ParameterTensors
     from relaax.learning.placements.process import InProcess, Rewards

@@ -7,19 +7,7 @@ state in which an episode was cut off; it stands for the future in the same way.
 rewards, terminated, valid: float32 [T, K]; values: float32 [T + 1, K].
 """
 
-from dataclasses import dataclass
-
 import tensorflow as tf
-
-
-@dataclass(frozen=True)
-class VTrace:
-    """How far V-trace corrects for rollouts of older policies."""
-
-    #: The paper's rho-bar: which policy is evaluated.
-    clip_rho: float
-    #: The paper's c-bar: how far a correction reaches back.
-    clip_c: float
 
 
 def n_step_targets(

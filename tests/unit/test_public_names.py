@@ -6,7 +6,7 @@ import pytest
 
 PUBLIC = {
     "relaax.algorithm_base": """
-        AgentBase BatchAgentBase BridgeBase BridgeControlBase Builder Checkpoint CheckpointMismatch
+        AgentBase BatchAgentBase BridgeBase BridgeControlBase Checkpoint CheckpointMismatch
         ConfigBase DEFAULT EnvironmentInfo EvaluatedPolicy Evaluation Evaluations EvaluatorBase
         ExperienceSink FloatVector Gradient Input InvalidState Learner Lineage Metrics
         MetricsSink NewValues NullExperience NullMetrics NullSaver ParameterLink ParameterServerBase
@@ -16,7 +16,7 @@ PUBLIC = {
     """,
     "relaax.assembly": """
         Assembly ExperienceParts MethodBuilder OffPolicyBuilder OnPolicyBuilder ParameterParts
-        PartsBuilder PolicyParts WorkerParts bundled prepare_to_fork
+        PolicyParts WorkerParts bundled prepare_to_fork
     """,
     "relaax.client": """
         Backoff Client ClientAccess EXECUTED FINAL Failure START Steps TERMINATED TRUNCATED

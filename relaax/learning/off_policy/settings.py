@@ -49,7 +49,8 @@ class OffPolicySettings(MethodSettings, SharingSettings):
     learning_starts: PositiveInt = 100
     #: Transitions of one update.
     batch_size: PositiveInt = 256
-    #: Updates for each environment step; None: as many as there is time for.
+    #: Updates for each item that is stored, a step or a rollout; None: as many as there is time
+    #: for.
     updates_per_step: PositiveFloat | None = 1.0
     #: Draw transitions by their errors: ``true``, or a section; None: all alike.
     prioritized: PrioritySection | None = None
