@@ -207,7 +207,7 @@ class _Choices(_Decoder):
                 f"{self._counts[place] - 1}, the server sent {rows[row, place]}; action_size in "
                 "the server's configuration should fit"
             )
-        return rows.astype(np.int64)
+        return rows.astype(np.int64, copy=False)
 
     def _parts(self, actions: Array) -> list[Array]:
         is_one = isinstance(self._space, spaces.Discrete)
@@ -217,7 +217,7 @@ class _Choices(_Decoder):
 
     def _formed(self, leaf: Leaf, rows: Array) -> Array:
         shaped = rows.reshape(len(rows), *leaf.space.shape) + getattr(leaf.space, "start", 0)
-        return shaped.astype(leaf.space.dtype)
+        return shaped.astype(leaf.space.dtype, copy=False)
 
     def _unusable(self, action: Any) -> UnusableAction:
         space, count = self._space, int(self._counts[0])

@@ -40,7 +40,8 @@ class FinalObservations:
         self._keeps = np.full(environments.num_envs, _keep_each(environments))
         #: int [N]: how many final observations in a row were equal to the next episode's first.
         self._alike = np.zeros(environments.num_envs, np.int64)
-        self._before: Observations | None = None
+        #: The observations [N, ...] of the step before.
+        self.before: Observations | None = None
 
     def of(
         self, infos: Any, truncated: npt.NDArray[np.int64], states: Observations, masks: MaskReader
@@ -50,7 +51,7 @@ class FinalObservations:
         states: [N, ...], of each step; they begin the next episodes. None if no episode was cut
         off.
         """
-        before, self._before = self._before, states
+        before, self.before = self.before, states
         if not len(truncated):
             return None
         held = infos.get("final_obs", infos.get("final_observation"))

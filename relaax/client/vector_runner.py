@@ -10,7 +10,11 @@ from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv
 
 from relaax.client.action_masks import MaskReader
 from relaax.client.checks import as_rewards, checked_flags
-from relaax.client.gymnasium_actions import ExecutedActionReader, vector_action_decoder
+from relaax.client.gymnasium_actions import (
+    EXECUTED_ACTION,
+    ExecutedActionReader,
+    vector_action_decoder,
+)
 from relaax.client.gymnasium_edges import require_numpy
 from relaax.client.gymnasium_factory import Environments
 from relaax.client.gymnasium_observations import state_encoder
@@ -21,9 +25,13 @@ from relaax.client.vector_client import VectorClient, end_flags
 from relaax.client.vector_finals import FinalObservations, infos_by_name, infos_of_ends
 from relaax.errors import ConfigurationError
 from relaax.observations import Observations, mapped
-from relaax.steps import EXECUTED, START, Steps
+from relaax.steps import EXECUTED, FINAL, START, Steps
 
 Array = npt.NDArray[Any]
+
+
+#: In infos of steps that are more than a step of each environment.
+_MARKS = {ABSENT, RESTARTED, EXECUTED_ACTION}
 
 
 class VectorRunner(EpisodeRunner[VectorClient]):
@@ -62,10 +70,11 @@ class VectorRunner(EpisodeRunner[VectorClient]):
         self._encode = state_encoder(environments.single_observation_space)
         self._decode = vector_action_decoder(environments.single_action_space)
         self._executed = ExecutedActionReader(environments.single_action_space)
-        self._step = (
-            self._step_and_start if mode is AutoresetMode.SAME_STEP else self._step_or_start
-        )
+        #: Whether an episode begins in a step of its own, without a reward, after the last one.
+        self._starts_later = mode is AutoresetMode.NEXT_STEP
         self._count = environments.num_envs
+        self._everyone = np.arange(self._count)
+        self._nobody = np.zeros(self._count, np.bool_)
         self._finals = FinalObservations(environments, self._encode, self._observer.on_doubt)
         self._masks = MaskReader(self._observer.on_doubt)
 
@@ -78,78 +87,87 @@ class VectorRunner(EpisodeRunner[VectorClient]):
         self._returns = np.zeros(self._count)
         self._lengths = np.zeros(self._count, np.int64)
         self._began = np.full(self._count, time.perf_counter())
-        self._has_ended = np.zeros(self._count, np.bool_)
-        return self._beside(self._encode(observations), infos_by_name(found))
+        self._starts_next = self._nobody
+        return self._beside(self._encode(observations), infos_by_name(found), self._everyone)
 
     def _play(self, actions: Array) -> None:
         self._actions = actions
         while not self._is_finished():
             self._actions = self._step(self._decode(self._actions))
 
-    def _step_and_start(self, actions: Array) -> Array:
-        """Step environments that start again within the step."""
+    def _step(self, actions: Array) -> Array:
+        """Step all environments, report it, and return the next actions of the server."""
         observations, rewards, terminated, truncated, infos = self._step_all(actions)
-        is_over = terminated | truncated
-        is_absent, is_new = infos.get(ABSENT), infos.get(RESTARTED)
-        stepped = np.ones(self._count, np.bool_)
-        if is_absent is not None and is_new is not None:
-            stepped = is_over | ~(is_absent | is_new)
-        self._count_steps(rewards, stepped, is_over)
         states = self._encode(observations)
-        executed = self._executed_by_all(infos, is_over, actions)
-        finals = self._finals.of(
-            infos, np.flatnonzero(truncated & ~terminated), states, self._masks
-        )
-        if is_absent is not None:
-            flags = end_flags(terminated, truncated)
-            steps = self._steps_of_some(rewards, states, flags, finals, executed, infos)
-            return self._answered(steps, ~is_absent)
-        states = self._beside(states, infos)
-        return self._timed(
-            lambda: self._client.send(
-                rewards, states, terminated, truncated, finals, actions=executed
-            )
-        )
+        if (
+            (terminated | truncated).any()
+            or self._starts_next.any()
+            or not _MARKS.isdisjoint(infos)
+        ):
+            return self._report(actions, rewards, terminated, truncated, infos, states)
+        self._count_steps(rewards, ~self._nobody, self._nobody)
+        self._finals.before = states
+        states = self._beside(states, infos, self._everyone)
+        return self._timed(lambda: self._client.send(rewards, states))
 
-    def _executed_by_all(self, infos: Mapping[str, Any], is_over: Array, made: Any) -> Array | None:
-        """Return all executed actions [N, ...]; None if they are the sent ones.
+    def _report(
+        self,
+        actions: Any,
+        rewards: Array,
+        terminated: Array,
+        truncated: Array,
+        infos: Mapping[str, Any],
+        states: Observations,
+    ) -> Array:
+        """Report a step in which episodes end or begin, or other actions were executed."""
+        is_absent, is_new = infos.get(ABSENT, self._nobody), infos.get(RESTARTED, self._nobody)
+        begins = is_new | self._starts_next
+        flags = end_flags(terminated, truncated)
+        flags[begins] = 0
+        is_over = flags != 0
+        stepped = is_over | ~(is_absent | begins)
+        self._count_steps(rewards, stepped, is_over)
+        self._begin_anew(is_new)
+        finals = self._final_states(infos, flags, states)
+        self._starts_next = is_over if self._starts_later else self._nobody
+        acting = ~(is_absent | self._starts_next)
+        flags[begins | (is_over & acting)] |= START
+        others, executed = self._executed_by_others(infos, stepped, is_over, actions)
+        flags[others] |= EXECUTED
+        reports = is_over | ~is_absent
+        rewards = np.where(stepped, rewards, 0)[reports]
+        (places,) = np.nonzero(acting)
+        wanted = self._beside(states, infos, places)
+        steps = Steps(np.flatnonzero(reports), flags[reports], rewards, wanted, finals, executed)
+        return self._answered(steps, places)
+
+    def _final_states(self, infos: Mapping[str, Any], flags: Array, states: Observations) -> Any:
+        """Return the last observations [F, ...] of episodes that were cut off."""
+        (cut_off,) = np.nonzero(flags & FINAL)
+        if not self._starts_later:
+            return self._finals.of(infos, cut_off, states, self._masks)
+        return self._beside(states, infos, cut_off) if len(cut_off) else ()
+
+    def _executed_by_others(
+        self, infos: Mapping[str, Any], stepped: Array, is_over: Array, made: Any
+    ) -> tuple[Array, Array]:
+        """Return which environments executed other actions than the sent ones, and these [X, ...].
 
         At the end of an episode, Gymnasium has the infos of the last step in ``final_info``.
         """
-        sent, executed = self._actions, None
-        for of, known in ((~is_over, infos), (is_over, infos_of_ends(infos))):
-            others, actions = self._executed.of_many(known, of, made, sent)
+        others, executed = self._nobody, self._actions
+        for of, known in ((stepped & ~is_over, infos), (is_over, infos_of_ends(infos))):
+            has, actions = self._executed.of_many(known, of, made, self._actions)
             if len(actions):
-                executed = sent.copy() if executed is None else executed
-                executed[others] = actions
-        return executed
+                others, executed = others | has, executed.copy()
+                executed[has] = actions
+        return others, executed[others]
 
-    def _step_or_start(self, actions: Array) -> Array:
-        """Step environments that take an extra step, without a reward, to start again."""
-        had_ended = self._has_ended
-        observations, rewards, terminated, truncated, infos = self._step_all(actions)
-        states = self._encode(observations)
-        flags = end_flags(terminated, truncated)
-        flags[had_ended] = START
-        self._has_ended = (flags != 0) & ~had_ended
-        self._count_steps(rewards, ~had_ended, self._has_ended)
-        others, executed = self._executed.of_many(infos, ~had_ended, actions, self._actions)
-        flags[others] |= EXECUTED
-        if not flags.any():
-            states = self._beside(states, infos)
-            return self._timed(lambda: self._client.send(rewards, states))
-        finals = self._beside(states, infos, (truncated & ~terminated) & ~had_ended)
-        acting = self._beside(states, infos, ~self._has_ended)
-        rewards = np.where(had_ended, 0, rewards)
-        steps = Steps(np.arange(self._count), flags, rewards, acting, finals, executed)
-        return self._with_any_action(self._timed(lambda: self._client.exchange(steps).actions))
-
-    def _beside(self, states: Observations, infos: Any, wanted: Array | None = None) -> Any:
-        """Return ``states`` [N, ...], or those ``wanted``, with their masks of actions if any."""
-        if wanted is None:
-            return self._masks.beside_rows(states, infos, np.arange(self._count))
-        rows = np.flatnonzero(wanted)
-        return self._masks.beside_rows(_selected(states, wanted), infos, rows)
+    def _beside(self, states: Observations, infos: Any, places: Array) -> Any:
+        """Return the ``states`` at ``places`` of [N, ...], with their masks of actions if any."""
+        if len(places) < self._count:
+            states = mapped(lambda array: array[places], states)
+        return self._masks.beside_rows(states, infos, places)
 
     def _step_all(self, actions: Array) -> tuple[Any, Array, Array, Array, Any]:
         """Step all environments; return rewards as float64 [N] and flags as bool [N]."""
@@ -164,40 +182,8 @@ class VectorRunner(EpisodeRunner[VectorClient]):
             infos_by_name(infos),
         )
 
-    def _steps_of_some(
-        self,
-        rewards: Array,
-        states: Observations,
-        flags: Array,
-        finals: Any,
-        executed: Array | None,
-        infos: Mapping[str, Any],
-    ) -> Steps:
-        """Return the steps if some environments are absent, or begin after they were made again.
-
-        An environment that begins gives up its previous episode. ``flags`` [N] are those of ends.
-        """
-        is_absent, is_new = infos[ABSENT], infos[RESTARTED]
-        self._begin_anew(is_new)
-        has_ended = flags != 0
-        flags[has_ended & ~is_absent] |= START
-        flags[is_new] = START
-        stepped = has_ended | ~(is_absent | is_new)
-        if executed is not None:
-            flags[stepped] |= EXECUTED
-            executed = executed[stepped]
-        reports = has_ended | ~is_absent
-        return Steps(
-            np.flatnonzero(reports),
-            flags[reports],
-            np.where(stepped, rewards, 0)[reports],
-            self._beside(states, infos, ~is_absent),
-            () if finals is None else finals,
-            () if executed is None else executed,
-        )
-
     def _answered(self, steps: Steps, acting: Array) -> Array:
-        """Report steps of some; return actions of all, the previous ones if not ``acting``."""
+        """Report steps of some; return actions of all, new ones of those that are ``acting``."""
         actions = self._actions.copy()
         if len(steps.environments):
             answered = self._timed(lambda: self._client.exchange(steps).actions)
@@ -207,18 +193,11 @@ class VectorRunner(EpisodeRunner[VectorClient]):
 
     def _begin_anew(self, is_new: Array) -> None:
         """Count no steps of episodes that were given up."""
+        if not is_new.any():
+            return
         self._returns[is_new], self._lengths[is_new] = 0.0, 0
         self._began[is_new] = time.perf_counter()
         self._note_restarts(int(np.count_nonzero(is_new)))
-
-    def _with_any_action(self, answered: Array) -> Array:
-        """Fill in the last action for environments that will start again and ignore it."""
-        if not self._has_ended.any():
-            return answered
-        actions = self._actions.copy()
-        if len(answered):
-            actions[~self._has_ended] = answered
-        return actions
 
     def _count_steps(self, rewards: Array, stepped: Array, is_over: Array) -> None:
         self._returns[stepped] += rewards[stepped]
@@ -242,8 +221,3 @@ def _seed_for(
         environments.unwrapped, SyncVectorEnv | AsyncVectorEnv | RestartingEnvironments
     )
     return list(seed) if has_one_each else seed[0]
-
-
-def _selected(states: Observations, wanted: Array) -> Observations:
-    selected: Observations = mapped(lambda array: array[wanted], states)
-    return selected
