@@ -24,7 +24,7 @@ from relaax.telemetry.logs import OLDER_FILES
 #: In a line that runs a learner, in any way.
 _RUNS_LEARNER = re.compile(r"relaax-learner|relaax\.server\.learner")
 
-#: In a line that runs a program of RELAAX, and in one that plays environments.
+#: In lines that run a program of RELAAX, and in lines that play environments.
 _OF_RELAAX, _PLAYS = re.compile(r"relaax[-.]"), re.compile(r"(^|\s)--rlx-server\b")
 
 _PARAMETER_SERVER, _RLX = PARAMETER_SERVER.name, RLX_SERVER.name

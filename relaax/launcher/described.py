@@ -33,7 +33,7 @@ _WITHOUT_PROCFILE = (
     "to start from"
 )
 
-#: The same to those that have named one.
+#: The same where another Procfile was named.
 _PROCFILE_ELSEWHERE = (
     "; those in Procfiles/ are of RELAAX's checkout: start them in that folder" + _WITHOUT_PROCFILE
 )
@@ -56,7 +56,7 @@ TO_RLX_SERVER = "--rlx-server"
 #: An address that no other process is told: operators know it as it is written.
 FOR_OPERATORS = "--http-bind"
 
-#: Hosts of this machine: as those that connect to it write it, and as those that listen may, too.
+#: Hosts of this machine: in addresses to connect to, and those in addresses to listen at, too.
 THIS_MACHINE = ("localhost", "127.0.0.1")
 HERE = (*THIS_MACHINE, "::1", "0.0.0.0", "::")  # noqa: S104
 
@@ -229,8 +229,8 @@ def copied(
 ) -> list[Described]:
     """Return the processes, by their lines some of them several times, with their needs.
 
-    ConfigurationError for a count of a line that is not there or cannot have one, and for what a
-    server refuses.
+    ConfigurationError for a count of a line that is not there or cannot have copies, and for
+    arguments that a server refuses.
     """
     lines = [process.line for process in processes]
     for name in counts:

@@ -2,9 +2,9 @@
 
 Each process runs in a session of its own, so Ctrl-C reaches the launcher alone. The launcher
 then sends SIGTERM to all processes: the parameter server writes a checkpoint, and the RLX server
-and the clients exit. The same happens when one process exits by itself; with ``--restart`` one that
-was killed is started again instead. A process that still runs after 30 seconds is killed. When the
-launcher itself is killed, they are stopped in the same way.
+and the clients exit. The same happens when one process exits by itself; with ``--restart`` a
+process that was killed is started again. A process that still runs after 30 seconds is killed. When
+the launcher itself is killed, they are stopped in the same way.
 
 The exit status is
 
@@ -61,7 +61,7 @@ from relaax.telemetry.live_lines import ASKED_BY
 _AMOUNTS = {
     "cpus": "cores (default: 1)",
     "gpus": "GPUs (default: 0)",
-    "memory": "GiB of memory (default: none is kept for it)",
+    "memory": "GiB of memory (default: nothing is kept for it)",
 }
 
 _NAME = "relaax-train"
@@ -148,9 +148,9 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--check",
         action="store_true",
-        help="start nothing: say in sentences what is wrong or doubtful in what the processes "
-        "would read, and what servers of the last training have found doubtful in what "
-        "environments announced and sent, as the log has it. The exit status is 0 if nothing is "
+        help="start nothing: say in sentences which arguments and keys of the processes are wrong "
+        "or doubtful, and which announcements and states of environments the servers of the last "
+        "training have found doubtful, as the log has it. The exit status is 0 if nothing is "
         "wrong. Each start looks, too",
     )
     parser.add_argument(
@@ -171,8 +171,8 @@ def _parser() -> argparse.ArgumentParser:
         "--restart",
         action="store_true",
         help="start a process again that is killed, for want of memory or with kill -9, and let "
-        "the others run on; not one that ends by itself, nor one that is killed more than five "
-        "times a minute. Give the servers --checkpoint-dir: they go on from there",
+        "the others run on; not if it ends by itself, nor if it is killed more than five times a "
+        "minute. Give the servers --checkpoint-dir: they go on from there",
     )
     parser.add_argument(
         "--concurrency",
@@ -201,13 +201,13 @@ def _parser() -> argparse.ArgumentParser:
         "the Slurm allocation that this runs in. Processes are told the addresses that they need. "
         "The machines share the folder that this is started in",
     )
-    for option, what in _AMOUNTS.items():
+    for option, meaning in _AMOUNTS.items():
         engines.add_argument(
             f"--{option}",
             type=_amounts,
             default={},
             metavar="NAME=N,...",
-            help=f"{what} for each process of these lines",
+            help=f"{meaning} for each process of these lines",
         )
     engines.add_argument(
         "--placement",
@@ -221,7 +221,7 @@ def _parser() -> argparse.ArgumentParser:
         "--log-file",
         type=Path,
         metavar="FILE",
-        help="write what all processes log and print into this file, with time, process and level "
+        help="write the output of all processes into this file, with time, process and level "
         "in each line (default: the file log in the folder of the parameter server's "
         "--checkpoint-dir or --metrics-dir)",
     )
@@ -286,7 +286,7 @@ def _check_or_run_serial(arguments: argparse.Namespace) -> int:
 def _run(processes: list[Described], log: ProcessLog | None, arguments: argparse.Namespace) -> int:
     _stop_when_the_terminal_closes()
     if isinstance(sys.stdout, io.TextIOWrapper):
-        sys.stdout.reconfigure(errors="replace")  # what a process prints must not end the training
+        sys.stdout.reconfigure(errors="replace")  # no output of a process must end the training
     if log is not None:
         log.begin()
     printer = LivePrinter(sys.stdout, log)

@@ -24,7 +24,7 @@ NAME = "log"
 #: The file beside it that counts starts, where no local checkpoint says how far the training is.
 STARTS = "starts.json"
 
-#: Between the numbers of two starts there are those of processes that are started again.
+#: Between two starts of a training are the numbers of processes that are started again.
 _STARTS_APART = 1_000_000
 
 #: The first line of each start.
@@ -120,7 +120,7 @@ def _count_start(file: Path, place: str) -> int:
     try:
         counts = dict(json.loads(file.read_text(encoding="utf-8")))
         before = int(counts.get(place, 0))
-    except (OSError, ValueError, TypeError):  # there is none yet, or it was damaged
+    except (OSError, ValueError, TypeError):  # it is not there yet, or was damaged
         counts, before = {}, 0
     written = file.with_suffix(".new")
     try:

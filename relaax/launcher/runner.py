@@ -236,7 +236,7 @@ class _Process:
     def _run(self) -> None:
         try:
             code = self._run_to_its_end()
-        except Exception as error:  # what Ray raises when all of it is gone
+        except Exception as error:  # Ray raises many kinds when all of it is gone
             self._say(f"lost: {type(error).__name__}: {error}")
             code = 1
         self._post("stop", code)
@@ -291,8 +291,8 @@ class _Process:
 def _signal_that_ended(status: int) -> int | None:
     """Return the signal that has ended a process, if any did; a shell between adds 128 to it.
 
-    A program may end by itself with such a status, after Ctrl-C for instance: of a shell's, those
-    signals count alone that no program answers with an end of its own.
+    A program may end by itself with such a status, after Ctrl-C for instance: of a shell's, only
+    signals count that no program answers with an end of its own.
     """
     if status < 0:
         return -status

@@ -35,10 +35,10 @@ class OneProcess:
 
 
 def one_process(path: Path, settings: Sequence[str] = ()) -> OneProcess:
-    """Return the processes of the Procfile ``path``, or of one that names the YAML file ``path``.
+    """Return the processes of the Procfile ``path``, or of a Procfile that names a YAML file.
 
-    Several Procfiles may name a YAML file, and some of them start servers alone: the first one that
-    can be run in one process is taken. ConfigurationError if there is none.
+    Several Procfiles may name a YAML file, and some of them start servers alone: the first one
+    that can be run in one process is taken. ConfigurationError if none can.
     """
     if path.suffix not in (".yaml", ".yml"):
         return _found(path, settings)

@@ -51,7 +51,7 @@ class ShellCommand:
 
     @classmethod
     def parse(cls, text: str) -> "ShellCommand":
-        """Return the words of a command; ConfigurationError for one that no shell takes."""
+        """Return the words of a command; ConfigurationError where no shell would take it."""
         words, at, is_program = [], 0, True
         while token := _TOKEN.match(text, at):
             at = token.end()

@@ -67,7 +67,7 @@ class LiveLine:
 
 
 def combined(lines: Sequence[LiveLine]) -> LiveLine:
-    """Return the line of a group, made of those of its processes, one at least."""
+    """Return the line of a group, made of the lines of its processes, one at least."""
     by_name: dict[str, list[Figure]] = {}
     for line in lines:
         for figure in line.figures:

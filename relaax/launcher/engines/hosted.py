@@ -15,7 +15,7 @@ from relaax.launcher.engines.hosted_program import Run
 #: How long ``output`` waits for the first line.
 _WAIT_S = 1.0
 
-#: Lines that nobody has asked for; the command waits when there are more.
+#: Lines that wait for ``output``; with more of them the command waits.
 _LINES = 1000
 
 

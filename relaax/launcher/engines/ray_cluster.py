@@ -41,7 +41,7 @@ def on_ray(
 ) -> Iterator["RayCluster"]:
     """Yield the places of processes on a cluster; see ``RayCluster``."""
     with (
-        # Ray prints what its own processes log, hundreds of lines when a machine is gone. The
+        # Ray prints the log of its own processes, hundreds of lines when a machine is gone. The
         # printer has the real output, since before.
         Path(os.devnull).open("w", encoding="utf-8") as nowhere,
         redirect_stdout(nowhere),
@@ -288,7 +288,7 @@ def _connect(address: str) -> Any:
 
 
 def _require_reachable(address: Address) -> None:
-    """Raise ConfigurationError where nobody listens: Ray would try for a minute, and then abort."""
+    """Raise ConfigurationError where no server listens: Ray tries for a minute, then aborts."""
     try:
         socket.create_connection((address.host, address.port), _CONNECT_S).close()
     except OSError as error:

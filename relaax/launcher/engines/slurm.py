@@ -122,7 +122,7 @@ def main() -> int:
         srun python -m relaax.launcher.engines.slurm [PORT ...]
 
     That is Slurm's name for it, the address at which the others find it, how many cores the job has
-    there, and a free port for each of those that are asked for.
+    there, and a free port for each port that is asked for.
     """
     address = _address(os.environ["SLURM_LAUNCH_NODE_IPADDR"])
     ports: list[int] = []

@@ -94,7 +94,7 @@ def _replicate(
         resources.callback(port.stop, 1.0)
         print(f"a replica of {primary} at {options.bind}", flush=True)
         operators.ready_if(lambda: _outdated(service))
-        operators.show(lambda: [gauge("age_seconds", "Age of what is served", service.age_s())])
+        operators.show(lambda: [gauge("age_seconds", "Age of the served values", service.age_s())])
         operators.begin()
         keep_up(service, port, stop, options.give_up)
     return 0

@@ -52,7 +52,7 @@ class Certificates:
         self._thread.start()
 
     def figures(self) -> Iterable[Metric]:
-        """Return figures for Prometheus; none without certificates."""
+        """Return figures for Prometheus, if there are certificates."""
         if self._thread is None:
             return []
         means = "When a certificate expires, in seconds since 1970"

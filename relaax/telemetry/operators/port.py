@@ -39,7 +39,7 @@ _POLL_S = 0.1
 _PATHS = "/healthz, /readyz and /metrics are here"
 
 _UNAUTHORIZED = "a token of the role monitor or server is needed: Authorization: Bearer TOKEN"
-_SHOWN_NONE = "no token was shown, and what is asked for needs one"
+_SHOWN_NONE = "no token was shown, and this page needs one"
 _BEARER = ("WWW-Authenticate", "Bearer")
 
 
@@ -66,7 +66,7 @@ class OperatorPort(Collector):
     - ``/healthz``: 200 while the process does its work, 503 and the fault otherwise.
     - ``/readyz``: the same about readiness for requests; not ready before ``begin``. The result of
       ``note`` is appended to an "ok": it keeps no callers away.
-    - ``/metrics``: all figures, and those of the process ``pid``, for Prometheus.
+    - ``/metrics``: all figures, the process ``pid``'s, too, for Prometheus.
 
     Without a listener it answers nothing: a server need not ask whether there is one. Expiring
     certificates are logged all the same, and so are counts of refusals at all ports of the
@@ -125,7 +125,7 @@ class OperatorPort(Collector):
         self._figures.append(figures)
 
     def show_refused(self, totals: Callable[[], Mapping[str, float]]) -> None:
-        """Let ``relaax_refused_total`` show those of other processes, too, by the kind of port."""
+        """Let ``relaax_refused_total`` count refusals of other processes, too, by the port."""
         self._refused_elsewhere = totals
 
     def close(self) -> None:
@@ -146,7 +146,7 @@ class OperatorPort(Collector):
             return
         totals = self._access.grpc_connections.totals()
         if self._access.tokens is None:
-            totals = {BEGUN: totals[BEGUN]}  # nobody has to prove more than a certificate
+            totals = {BEGUN: totals[BEGUN]}  # no caller has to prove more than a certificate
         yield counters("grpc_connections", "Connections of TLS to gRPC ports", "how_far", totals)
 
     def collect(self) -> Iterable[Metric]:

@@ -27,7 +27,7 @@ class _Limit(Enum):
 
 
 class ClientMetricLimits(Metrics):
-    """Passes scalars on to ``metrics``, with limits on those that clients name.
+    """Passes scalars on to ``metrics``, with limits on names that clients choose.
 
     They may have ``most_names`` names since the start, and there may be ``most_per_s`` in a second,
     of all clients together, on average: a token bucket of ``BURST_S`` seconds. Scalars beyond a

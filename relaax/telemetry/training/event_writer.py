@@ -124,7 +124,7 @@ class EventWriter(QueuedMetrics):
 
     The records of ``begin`` are followed by the ``description`` of the run. When writing fails, for
     example on a full disk, the error is logged once and a new file is tried every ``retry_s``
-    seconds. The rest is that of ``QueuedMetrics``.
+    seconds. The rest is as in ``QueuedMetrics``.
 
     ConfigurationError if the directory cannot be used at the start.
     """

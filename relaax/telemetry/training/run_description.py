@@ -24,7 +24,7 @@ def describe_run(
 ) -> list[Summary]:
     """Return a run's configuration: as text, and the algorithm's parameters as hyperparameters.
 
-    options: those of the parameter server, by name. rlx_server: the YAML's section of the RLX
+    options: the parameter server's, by name. rlx_server: the YAML's section of the RLX
     server. algorithm: its name. parameters: all other keys of the YAML's ``algorithm:`` section;
     the text has the content of a network's file.
     """

@@ -85,7 +85,7 @@ def _read(store: BlobStore) -> _Written | None:
 
 
 class WandbLog:
-    """Hands scalars to a run; those of one step together.
+    """Hands scalars to a run; the scalars of one step together.
 
     The steps of a metric never go back: after a restart, values up to the step of ``record`` are
     left out. It is written before values are handed over, so that a killed process loses the latest
