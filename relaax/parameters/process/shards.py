@@ -58,18 +58,13 @@ class OtherShard:
 
     def __init__(self, shard: Shard, url: str) -> None:
         self.name = f"shard {shard} at {url}"
-        self._bridge = Bridge(url, retry_for_s=0.0, patience_s=_START_S)
+        self.bridge = Bridge(url, retry_for_s=0.0, patience_s=_START_S)
         self._channel = open_channel(url)
         self._stub = shards_pb2_grpc.OtherShardStub(self._channel)
         self._complaint = RepeatedWarning(_log)
         #: Whether it has answered last, and ever.
         self.is_there = self._was_there = False
         self._looks = TasksThread([Task(LOOK_S, self._look)], f"look at shard {shard}")
-
-    @property
-    def steps_lost(self) -> int:
-        """Of how many steps the updates were lost when it was killed, as far as is known."""
-        return self._bridge.steps_lost
 
     def save(self, part: shards_pb2.Part) -> Callable[[], CheckpointError | None]:
         """Begin to let it save; return a function that waits for the end, and returns an error."""
@@ -88,13 +83,13 @@ class OtherShard:
     def close(self) -> None:
         """Close the channels, and look no more."""
         self._looks.stop()
-        self._bridge.close()
+        self.bridge.close()
         self._channel.close()
         self._looks.close()
 
     def _look(self) -> None:
         try:
-            self._bridge.status()
+            self.bridge.status()
         except BridgeError as error:
             self.is_there = False
             if self._was_there:
@@ -126,13 +121,12 @@ class OtherShards:
         part = shards_pb2.Part(set=_message_of(name), kept=kept)
         saving = [shard.save(part) for shard in self._shards]
         errors = [error for ended in saving if (error := ended()) is not None]
-        errors.sort(key=lambda error: isinstance(error, ShardAway))
-        for error in errors:
-            raise error
+        if errors:
+            raise min(errors, key=lambda error: isinstance(error, ShardAway))
 
     def figures(self) -> Iterable[Metric]:
         """Return figures for Prometheus."""
-        lost = sum(shard.steps_lost for shard in self._shards)
+        lost = sum(shard.bridge.steps_lost for shard in self._shards)
         means = "Steps whose updates of a slice were lost with a shard, since the start"
         return [counter("shard_steps_lost", means, lost)]
 
