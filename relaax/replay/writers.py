@@ -6,12 +6,12 @@ from bisect import bisect_right
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from time import monotonic
-from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 from relaax.errors import RelaaxError
+from relaax.replay.table import Table
 
 Bytes = npt.NDArray[np.uint8]
 
@@ -227,14 +227,6 @@ class Writers:
             for slot in writer.slots.values():
                 self.renumber(slot)
         return writer
-
-
-class Table(Protocol):
-    """The numbers that decide about places."""
-
-    def least_rows(self, slots: int) -> int:
-        """Return how many steps must be stored for items of so many slots to become complete."""
-        ...
 
 
 class Places:

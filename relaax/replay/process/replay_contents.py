@@ -18,7 +18,7 @@ def restored_contents(
     replay: Replay, spec: ReplaySpec, store: BlobStore, saves: SaveRecord | None = None
 ) -> "Contents":
     """Restore a replay's contents in ``store``, and print it; return their saver."""
-    contents = Contents.of(replay, spec, store, saves)
+    contents = Contents(replay, spec, CheckpointSaver(store, keep=1), saves)
     if count := contents.restore():
         print(f"restored {count:,} steps from {store.location()}", flush=True)
     return contents
@@ -48,13 +48,6 @@ class Contents:
             **spec.fingerprint,
         }
         self._saved = 0
-
-    @classmethod
-    def of(
-        cls, replay: Replay, spec: ReplaySpec, store: BlobStore, saves: SaveRecord | None = None
-    ) -> "Contents":
-        """Return the saver of a replay to ``store``; nothing is restored."""
-        return cls(replay, spec, CheckpointSaver(store, keep=1), saves)
 
     def restore(self) -> int:
         """Restore the last saved contents, if any; return how many steps these are.

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from relaax.checkpoints import BlobStore
+from relaax.checkpoints import BlobStore, CheckpointSaver
 from relaax.checkpoints.checkpoint_place import store_of
 from relaax.configuration import LearnerOptions
 from relaax.errors import CheckpointMismatch
@@ -65,7 +65,7 @@ def kept_contents(
         if wanted:
             raise
         _log.warning("the replay begins without the steps that were saved: %s", error)
-        return Contents.of(replay, spec, store)
+        return Contents(replay, spec, CheckpointSaver(store, keep=1))
 
 
 def _place(options: LearnerOptions) -> BlobStore | None:
