@@ -40,7 +40,7 @@ class Unfinished(Generic[Batch]):
             raise
 
 
-class Source(Protocol):
+class SampleSource(Protocol):
     """Draws items of tables: a replay, or a sampler of a table of several replay servers."""
 
     def sample(self, table: str, count: int, timeout_s: float, /) -> Sample:
@@ -64,11 +64,11 @@ def parts_of(count: int, fractions: FloatArray) -> IntArray:
 class Sources:
     """Draws from the tables of ``spec``, mixed ones among them, whose drawn parts it keeps.
 
-    ``sources`` have the tables with items of their own, by name; see ``Source``. For several
+    ``sources`` have the tables with items of their own, by name; see ``SampleSource``. For several
     threads.
     """
 
-    def __init__(self, spec: ReplaySpec, sources: Mapping[str, Source]) -> None:
+    def __init__(self, spec: ReplaySpec, sources: Mapping[str, SampleSource]) -> None:
         self._spec = spec
         self._sources = sources
         self._unfinished: dict[str, Unfinished[dict[str, Sample]]] = {

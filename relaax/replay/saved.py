@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from relaax.errors import DamagedCheckpoint
 from relaax.observations import NUMBERS
+from relaax.replay.array_bytes import below
 from relaax.replay.storage import ENDS, NONE, PER_ROW, START, Storage
 from relaax.replay.table import Table, TableCounts
 
@@ -49,11 +50,7 @@ class _Saved:
     """Arrays by name, below a prefix; messages have their whole names."""
 
     def __init__(self, arrays: Mapping[str, Array], prefix: str = "") -> None:
-        self.arrays = {
-            name.removeprefix(prefix): array
-            for name, array in arrays.items()
-            if name.startswith(prefix)
-        }
+        self.arrays = below(prefix, arrays)
         self.prefix = prefix
 
     def below(self, prefix: str) -> "_Saved":

@@ -19,7 +19,7 @@ from relaax.checkpoints.checkpoint_place import saver_of, store_of
 from relaax.configuration import AlgorithmSection, LearnerConfiguration, LearnerOptions
 from relaax.configuration.algorithm_loader import Algorithm
 from relaax.processes.directory_lock import owned
-from relaax.replay.mixed import Source
+from relaax.replay.mixed import SampleSource
 from relaax.server.learner.lineage import LearnerLineage, lineage_in
 from relaax.server.learner.loop import LearnerLoop
 from relaax.server.learner.publishing import PublishClock, require_finite, require_no_nan
@@ -109,7 +109,7 @@ def random_numbers(section: AlgorithmSection) -> np.random.Generator:
 
 def make_loop(
     restored: RestoredLearner,
-    source: Source,
+    source: SampleSource,
     bridge: ParameterLink,
     options: LearnerOptions,
     save: Callable[[int], None],

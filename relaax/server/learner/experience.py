@@ -11,7 +11,7 @@ from relaax.address import Address
 from relaax.net.listening import naming_bind
 from relaax.processes.periodic_tasks import Task, TasksThread
 from relaax.replay.client.sampler import Samplers
-from relaax.replay.mixed import Source, Sources
+from relaax.replay.mixed import SampleSource, Sources
 from relaax.replay.process.replay_contents import Contents
 from relaax.replay.process.replay_metrics import ReplayMetrics
 from relaax.replay.replay import Replay
@@ -26,7 +26,7 @@ class Experience(ABC):
     """What the learner's process draws from; it is closed at the end."""
 
     #: Where samples come from.
-    source: Source
+    source: SampleSource
     #: Where steps are delivered, in words.
     place: str
 

@@ -16,7 +16,7 @@ from relaax.algorithm_base import Learner, NewValues, ParameterLink
 from relaax.errors import LearningDiverged, ParameterServerAway, TokenRefused
 from relaax.parameters.driver import Driver
 from relaax.processes.stop_signal import Stop
-from relaax.replay.mixed import Source
+from relaax.replay.mixed import SampleSource
 from relaax.replay.replay import NotReady
 from relaax.server.learner.prefetcher import Prefetcher
 from relaax.server.learner.publishing import PublishClock, require_finite
@@ -112,7 +112,7 @@ class LearnerLoop:
     def __init__(
         self,
         learner: Learner,
-        source: Source,
+        source: SampleSource,
         parameter_server: ParameterLink,
         publish_clock: PublishClock,
         metrics: IntervalMetrics,
