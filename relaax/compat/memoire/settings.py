@@ -40,10 +40,12 @@ class KindSetting(Setting):
         super().__init__(1.0)
 
     def __get__(self, settings: "MemorySettings | None", owner: type) -> Any:
-        return self if settings is None else settings.chosen.get(self._name, settings.ones)
+        if settings is None:
+            return self
+        return settings.chosen.get(self._name, [1.0] * settings.reward_buf.size)
 
     def __set__(self, settings: "MemorySettings", value: Any) -> None:
-        given, kinds = np.array(value, np.float64, ndmin=1), len(settings.ones)
+        given, kinds = np.array(value, np.float64, ndmin=1), settings.reward_buf.size
         if given.shape != (kinds,) or not np.isfinite(given).all():
             raise ConfigurationError(
                 f"{self._name} must be {kinds} finite numbers, one for each kind of reward, is "
@@ -88,11 +90,6 @@ class MemorySettings(MemoryInfo):
     def __init__(self, *info: Any) -> None:
         super().__init__(*info)
         self.chosen: dict[str, Any] = {}
-
-    @property
-    def ones(self) -> list[float]:
-        """A 1 for each kind of reward."""
-        return [1.0] * self.reward_buf.size
 
     @property
     def rule(self) -> ReturnRule:
