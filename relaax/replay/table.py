@@ -212,11 +212,6 @@ class Table:
         """The power of an item's priority that it is drawn in proportion to; None without one."""
         return self._selector.alpha if isinstance(self._selector, Prioritized) else None
 
-    @property
-    def has_priorities(self) -> bool:
-        """Whether items are drawn by priorities."""
-        return isinstance(self._selector, Prioritized)
-
     def keeps_out(self, slot: int, flags: Flags) -> str:
         """Return why no more steps of ``slot``, with flags [N], may be stored; "" if they may."""
         counts, items = self.counts, len(self) + self._held
@@ -296,7 +291,7 @@ class Table:
 
         ValueError for a table without priorities.
         """
-        if not isinstance(self._selector, Prioritized):  # guaranteed by ``has_priorities``
+        if not isinstance(self._selector, Prioritized):
             raise ValueError("the items of this table have no priorities")
         rows = keys % self._storage.capacity
         is_here = self._keys(rows) == keys

@@ -135,7 +135,8 @@ class Buffer(Table):
 
     def update_priorities(self, keys: IntArray, priorities: FloatArray) -> int:
         """See Table; where nothing has a priority, errors of a learner are not used."""
-        return super().update_priorities(keys, priorities) if self.has_priorities else 0
+        has_any = self.priority_power is not None
+        return super().update_priorities(keys, priorities) if has_any else 0
 
     def _is_ready(self) -> bool:
         return super()._is_ready() and self.start_sample_condition()
