@@ -252,9 +252,9 @@ class Responders:
     @property
     def environments(self) -> int:
         """How many environments there are, evaluating ones included."""
-        return self.training.environments + sum(
-            each.environments for each in self._evaluating.values()
-        )
+        if not self._evaluating:  # asked for in each turn
+            return self.training.environments
+        return sum(each.environments for each in (self.training, *self._evaluating.values()))
 
     def of(self, evaluation: Evaluation | None) -> Responder:
         """Return the responder of connections with this evaluation; None without one."""
