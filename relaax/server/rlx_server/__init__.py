@@ -8,10 +8,9 @@
 ``admission``           whether there is memory for another connection
 ``connection_workers``  a worker for each connection
 ``shared_workers``      workers that share all connections, and ``handover``, the way to them
-``children``            forked processes: started, counted, reaped, stopped; those that hang
+``children``            forked processes: started, reaped, stopped; workers, and those that hang
 ``tally``               counts of server and workers, in memory that they share
 ``places``              the place of each environment among all
-``watcher``             a process that asks whether the training is over
-``operating``           the server's figures for operators, which that process serves
+``watcher``             a process that asks whether the training is over, and serves operators
 ``worker``              the process of a worker
 """

@@ -24,10 +24,10 @@ from relaax.server.rlx_server.connection_workers import ConnectionWorkers
 from relaax.server.rlx_server.entrance import Guard
 from relaax.server.rlx_server.limits import ClientLimits, ConnectionLimits, message_limit
 from relaax.server.rlx_server.lobby import Lobby
-from relaax.server.rlx_server.operating import served, watch_and_tell
 from relaax.server.rlx_server.server import RlxServer, Workers
 from relaax.server.rlx_server.shared_workers import SharedWorkers
 from relaax.server.rlx_server.tally import Cell, Tally
+from relaax.server.rlx_server.watcher import served, watch_and_tell
 from relaax.server.rlx_server.worker.process import run_connection_worker, run_shared_worker
 from relaax.server.rlx_server.worker.settings import Exploitation, WorkerSettings
 from relaax.spaces import numbers_of

@@ -5,7 +5,8 @@ from types import SimpleNamespace
 
 from relaax.algorithm_base import Evaluation, Values, Version
 from relaax.server.exploitation import Trained
-from relaax.server.rlx_server.operating import (
+from relaax.server.rlx_server.tally import ACCESS_DENIED, Cell, Row, Tally
+from relaax.server.rlx_server.watcher import (
     STUCK_S,
     access_denied,
     figures,
@@ -14,7 +15,6 @@ from relaax.server.rlx_server.operating import (
     served,
     stuck,
 )
-from relaax.server.rlx_server.tally import ACCESS_DENIED, Cell, Row, Tally
 from relaax.server.rlx_server.worker.process import EpisodeCount
 from relaax.server.rlx_server.worker.settings import Exploitation
 from relaax.telemetry.live_lines import LiveLine
