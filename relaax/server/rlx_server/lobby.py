@@ -9,6 +9,7 @@ from relaax.errors import AccessDenied, ProtocolError
 from relaax.protocol import FrameConnection, PeerClosed
 from relaax.protocol.binary import ErrorCode
 from relaax.server.rlx_server.entrance import Entrance, Guard, TurnedAway
+from relaax.server.rlx_server.tally import ACCESS_DENIED, TURNED_AWAY, Row, private_row
 from relaax.telemetry.throttled_log import of_kind
 
 _log = logging.getLogger(__name__)
@@ -21,19 +22,27 @@ class Lobby:
     """Holds silent connections, at the cost of a descriptor and a few kilobytes each.
 
     An event loop polls ``fileno``, and calls ``proved`` when that is readable, and once a second.
+    ``cells`` of ``row`` count the connections that were closed here for nonsense, or silence, and
+    those without a valid token or certificate, each at once, also if it does not wait for its
+    answer. ``on_end`` is called with the address of each client whose connection ends here.
     """
 
     def __init__(
-        self, guard: Guard, open_connection: Callable[[socket.socket], FrameConnection]
+        self,
+        guard: Guard,
+        open_connection: Callable[[socket.socket], FrameConnection],
+        row: Row | None = None,
+        cells: tuple[int, int] = (TURNED_AWAY, ACCESS_DENIED),
+        on_end: Callable[[str], object] = lambda peer: None,
     ) -> None:
         self._guard = guard
         self._open_connection = open_connection
         self._poll = select.epoll()
         #: By descriptor, the longest waiting first.
         self._waiting: dict[int, Entrance] = {}
-        self._turned_away = self._denied = 0
-        #: The addresses of clients whose connections ended here.
-        self._ended: list[str] = []
+        self._row = row or private_row()
+        self._turned_away, self._denied = cells
+        self._on_end = on_end
 
     def __len__(self) -> int:
         """Return how many connections wait."""
@@ -53,7 +62,7 @@ class Lobby:
         except OSError as error:  # its client has left again
             _log.info("lost the connection from %s: %s", peer, error, extra=of_kind("lost"))
             sock.close()
-            self._ended.append(peer)
+            self._on_end(peer)
             return
         if len(self._waiting) >= MOST_WAITING:
             text = f"{MOST_WAITING:,} others wait that have not begun, either"
@@ -76,34 +85,12 @@ class Lobby:
                 self._leave(number)
                 yield entrance
 
-    def turned_away(self) -> int:
-        """Return how many connections were closed here since the last call.
-
-        They had sent nonsense, or nothing in time; refusals of before they came here are not
-        counted.
-        """
-        turned_away, self._turned_away = self._turned_away, 0
-        return turned_away
-
-    def denied(self) -> int:
-        """Return how many since the last call had no valid token or certificate.
-
-        Each counts at once, also if it does not wait for its answer.
-        """
-        denied, self._denied = self._denied, 0
-        return denied
-
-    def ended(self) -> list[str]:
-        """Return the addresses of clients whose connections have ended here since the last call."""
-        ended, self._ended = self._ended, []
-        return ended
-
     def turn_away(self) -> None:
         """Close all connections."""
         for number, entrance in list(self._waiting.items()):
             self._leave(number)
             entrance.messages.close()
-            self._ended.append(entrance.peer)
+            self._on_end(entrance.peer)
 
     def close(self) -> None:
         """Close this process' descriptors; in another one the connections stay open."""
@@ -120,7 +107,7 @@ class Lobby:
             self._end(entrance, error)
             return False
         finally:
-            self._denied += entrance.is_denied and not was_denied
+            self._row.add(self._denied, entrance.is_denied and not was_denied)
 
     def _end(self, entrance: Entrance, error: Exception) -> None:
         self._leave(entrance.messages.fileno())
@@ -134,14 +121,14 @@ class Lobby:
                 extra=of_kind(error.kind),
             )  # fmt: skip
             entrance.refuse(error.code, str(error))
-            self._turned_away += entrance.refusal is None
+            self._row.add(self._turned_away, entrance.refusal is None)
         else:
             if not isinstance(error, PeerClosed):
                 _log.info(
                     "lost the connection from %s: %s", entrance.peer, error, extra=of_kind("lost")
                 )
             entrance.messages.close()
-        self._ended.append(entrance.peer)
+        self._on_end(entrance.peer)
 
     def _leave(self, number: int) -> None:
         del self._waiting[number]

@@ -306,9 +306,6 @@ class RlxServer:
                 entrance.messages.release()  # its worker has it
             else:
                 entrance.refuse(ErrorCode.GO_ELSEWHERE, refusal)
-        self._state[Cell.TURNED_AWAY] += self._lobby.turned_away()
-        self._state[Cell.ACCESS_DENIED] += self._lobby.denied()
-        self._lobby.ended()  # no worker has been counting them
 
     def _admit(self, connection: Any, peer: str, token_digest: bytes | None = None) -> str | None:
         """Give a client to a worker if it may stay; else return why it may not."""

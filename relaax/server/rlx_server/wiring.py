@@ -108,7 +108,12 @@ def rlx_server(configuration: RlxServerConfiguration, listener: socket.socket) -
         watchdog=Watchdog(tally.state, options.worker_timeout),
         drain_s=options.drain,
         limits=ConnectionLimits(options.max_connections, options.max_connections_per_address),
-        lobby=Lobby(settings.guard, settings.open_connection),
+        lobby=Lobby(
+            settings.guard,
+            settings.open_connection,
+            tally.state,
+            (Cell.TURNED_AWAY, Cell.ACCESS_DENIED),
+        ),
         hands_over_at_once=count is not None,
         operators=operators,
     )

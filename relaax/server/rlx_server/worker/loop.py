@@ -17,12 +17,10 @@ from relaax.server.rlx_server.entrance import NOT_ANY_MORE
 from relaax.server.rlx_server.handover import Inbox
 from relaax.server.rlx_server.lobby import Lobby
 from relaax.server.rlx_server.tally import (
-    ACCESS_DENIED,
     CONNECTIONS,
     ENVIRONMENTS,
     RESTS,
     TURN_BEGAN,
-    TURNED_AWAY,
     WorkerRow,
     private_row,
 )
@@ -95,7 +93,9 @@ class Worker:
         #: Connections that are not polled before the next sweep.
         self._resting: set[Connection] = set()
         #: Connections that have not proved yet that they may be served.
-        self._lobby = Lobby(settings.guard, settings.open_connection)
+        self._lobby = Lobby(
+            settings.guard, settings.open_connection, self._row, on_end=self._note_ended
+        )
         #: Connections whose first message has not come yet.
         self._silent = 0
         self._limits = settings.limits
@@ -227,10 +227,6 @@ class Worker:
     def _take_from_lobby(self, looks_at_all: bool = False) -> None:
         for entrance in self._lobby.proved(looks_at_all):
             self.add(entrance.messages, entrance.peer, entrance.token_digest)
-        self._row.add(TURNED_AWAY, self._lobby.turned_away())
-        self._row.add(ACCESS_DENIED, self._lobby.denied())
-        for peer in self._lobby.ended():
-            self._note_ended(peer)
 
     def _note_ended(self, peer: str) -> None:
         if self._inbox is not None:

@@ -21,6 +21,7 @@ from relaax.server.certificates.secrets_folder import SecretsFolder
 from relaax.server.rlx_server import lobby as lobbies
 from relaax.server.rlx_server.entrance import Guard
 from relaax.server.rlx_server.lobby import Lobby
+from relaax.server.rlx_server.tally import ACCESS_DENIED, TURNED_AWAY, private_row
 from relaax.steps import START
 from relaax.telemetry.throttled_log import AT_ONCE
 
@@ -50,7 +51,8 @@ class Street:
                 sock if tls is None else TlsSocket(sock, tls), frame_timeout_s=DEADLINE_S
             )
 
-        self.lobby = Lobby(guard, opened)
+        self.row, self.ended = private_row(), []
+        self.lobby = Lobby(guard, opened, self.row, on_end=self.ended.append)
         self._clients = []
 
     def connect(self, peer="192.0.2.1:4711", refusal=None):
@@ -122,7 +124,7 @@ def test_a_refused_client_gets_the_reason_after_its_hello_and_is_not_counted_aga
     assert "2 connections are served (--max-connections)" in str(error)
     open_street.connect(refusal="no").send(b"nonsense")
     assert list(open_street.lobby.proved()) == []
-    assert open_street.lobby.turned_away() == 0
+    assert open_street.row[TURNED_AWAY] == 0
 
 
 @pytest.mark.parametrize("first", [HELLO, ACT, b" " + ACT])
@@ -173,7 +175,7 @@ def test_a_length_that_no_frame_may_have_is_refused_at_once(open_street, length)
     client.sock.sendall(length)
     assert list(open_street.lobby.proved()) == []
     assert client.receive(DEADLINE_S) is None
-    assert open_street.lobby.turned_away() == 1
+    assert open_street.row[TURNED_AWAY] == 1
 
 
 @pytest.mark.parametrize("first", [HELLO, ACT])
@@ -198,9 +200,9 @@ def test_without_the_right_token_nothing_is_served_and_the_client_hears_why(guar
     client.sock.sendall(frames(*shown, HELLO))
     assert list(guarded.lobby.proved()) == []
     assert refusal(client).code == ErrorCode.ACCESS
-    assert guarded.lobby.denied() == 1
-    assert guarded.lobby.turned_away() == 0
-    assert guarded.lobby.ended() == ["192.0.2.1:4711"]
+    assert guarded.row[ACCESS_DENIED] == 1
+    assert guarded.row[TURNED_AWAY] == 0
+    assert guarded.ended == ["192.0.2.1:4711"]
 
 
 def test_a_guess_counts_though_its_caller_does_not_wait_for_the_answer(guarded):
@@ -210,16 +212,15 @@ def test_a_guess_counts_though_its_caller_does_not_wait_for_the_answer(guarded):
             assert list(guarded.lobby.proved()) == []
         assert list(guarded.lobby.proved()) == []
     assert len(guarded.lobby) == 0
-    assert guarded.lobby.denied() == 3
-    assert guarded.lobby.denied() == 0
-    assert guarded.lobby.turned_away() == 0
+    assert guarded.row[ACCESS_DENIED] == 3
+    assert guarded.row[TURNED_AWAY] == 0
 
 
 def test_silence_and_nonsense_are_no_guesses(open_street):
     open_street.connect().send(b"nonsense")
     assert list(open_street.lobby.proved()) == []
-    assert open_street.lobby.turned_away() == 1
-    assert open_street.lobby.denied() == 0
+    assert open_street.row[TURNED_AWAY] == 1
+    assert open_street.row[ACCESS_DENIED] == 0
 
 
 def test_a_client_of_version_1_is_closed_without_a_word(guarded):
@@ -288,7 +289,7 @@ def test_a_flood_of_strangers_is_a_few_lines_of_each_kind(caplog, monkeypatch):
     for number in range(100):
         street.connect().sock.sendall(struct.pack("<I", 8) + b"%08d" % number)
         list(street.lobby.proved())
-    assert street.lobby.turned_away() == 300
+    assert street.row[TURNED_AWAY] == 300
     for kind in (
         "others wait that have not begun",
         "it has not begun within",
@@ -302,7 +303,7 @@ def test_a_client_that_leaves_is_forgotten(open_street):
     open_street.connect().close()
     assert list(open_street.lobby.proved()) == []
     assert len(open_street.lobby) == 0
-    assert open_street.lobby.turned_away() == 0
+    assert open_street.row[TURNED_AWAY] == 0
 
 
 def test_a_child_that_closes_its_copy_leaves_the_connections_open(open_street):
@@ -369,7 +370,7 @@ def test_a_client_without_tls_is_told_that_tls_is_spoken(encrypted, caplog, show
     error = refusal(client)
     assert error.code == ErrorCode.ACCESS
     assert error.text == "this port speaks TLS, and the client does not (RELAAX_TLS_CA)"
-    assert encrypted.lobby.denied() == 1
+    assert encrypted.row[ACCESS_DENIED] == 1
     assert len(encrypted.lobby) == 0
     assert caplog.text.count("this port speaks TLS, and the client does not") == 1
     assert TOKEN not in caplog.text
@@ -388,7 +389,7 @@ def test_a_flood_of_clients_without_tls_is_a_few_lines(encrypted, caplog):
     for _ in range(200):
         encrypted.connect().send(HELLO)
         list(encrypted.lobby.proved())
-    assert encrypted.lobby.denied() == 200
+    assert encrypted.row[ACCESS_DENIED] == 200
     assert caplog.text.count("this port speaks TLS") < 30
 
 
