@@ -96,8 +96,3 @@ class OwnPlaces:
     def give_back(self, places: IntArray) -> None:
         """Take them back."""
         self._table.give_back(self._owner, places)
-
-
-def private_places() -> OwnPlaces:
-    """Return places that no other process knows of."""
-    return OwnPlaces(PlaceTable(most=1024, is_shared=False), owner=1)

@@ -119,7 +119,7 @@ class SharedWorkers(WorkerPool):
             if worker.pid == exited.pid:
                 self._admission.forget(exited.pid)
                 self.give_back(exited.pid)
-                was_ready = worker.has_been_ready
+                was_ready = worker.was_ready
                 worker.note_exit()
                 if exited.exit_code == CONFIGURATION_IS_WRONG:
                     return CONFIGURATION_IS_WRONG
@@ -148,7 +148,8 @@ class _SharedWorker:
         self._due = 0.0
         self._started_at = 0.0
         self._has_failed_to_start = False
-        self._was_ready = False
+        #: Whether this process of the worker has served.
+        self.was_ready = False
         #: When the channel was lost while the process went on.
         self._lost_at: float | None = None
         self.pid: int | None = None
@@ -158,11 +159,6 @@ class _SharedWorker:
     def is_ready(self) -> bool:
         """Whether the worker serves."""
         return self.outbox is not None and self.outbox.is_ready
-
-    @property
-    def has_been_ready(self) -> bool:
-        """Whether this process of the worker has served."""
-        return self._was_ready
 
     @property
     def is_doubtful(self) -> bool:
@@ -199,8 +195,8 @@ class _SharedWorker:
 
     def note_exit(self) -> None:
         """Take note that the process has ended."""
-        self._has_failed_to_start = self._has_failed_to_start or not self._was_ready
-        self._was_ready = False
+        self._has_failed_to_start = self._has_failed_to_start or not self.was_ready
+        self.was_ready = False
         self._lost_at = None
         self.pid = None
         self._close()
@@ -212,7 +208,7 @@ class _SharedWorker:
         was_ready = self.is_ready
         self.outbox.listen()
         if self.is_ready and not was_ready:
-            self._was_ready, self._has_failed_to_start = True, False
+            self.was_ready, self._has_failed_to_start = True, False
             _log.info("worker %d is ready", self._number)
         if self.outbox.is_lost:
             self._close()

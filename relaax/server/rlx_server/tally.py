@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from relaax.server.rlx_server.places import OwnPlaces, PlaceTable, private_places
+from relaax.server.rlx_server.places import OwnPlaces, PlaceTable
 from relaax.telemetry.kept_counts import DELIVERED, DROPPED, TAKEN, CountsRow, KeptCounts
 
 FloatArray = npt.NDArray[np.float64]
@@ -161,7 +161,7 @@ class WorkerRow(Row):
     """The row of one worker: [WIDTH], written by that worker alone.
 
     ``kept`` are the counts of steps that outlive the RLX server, too; ``places`` are for the
-    worker's environments.
+    worker's environments, by default places that no other process knows of.
     """
 
     def __init__(
@@ -169,7 +169,7 @@ class WorkerRow(Row):
     ) -> None:
         super().__init__(cells)
         self.kept = kept
-        self.places = places or private_places()
+        self.places = places or OwnPlaces(PlaceTable(most=1024, is_shared=False), owner=1)
         #: Seconds from the moment when messages are found to the last answer to them.
         self.latency = Histogram(cells, HISTOGRAMS["latency"])
         #: Seconds that messages wait for the evaluation of the network, and that this takes.

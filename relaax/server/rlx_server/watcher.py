@@ -73,15 +73,9 @@ def watch_and_tell(settings: WorkerSettings, tally: Tally, listener: socket.sock
         if exploitation is not None:
             port.show(lambda: figures_of_exploitation(exploitation, tally))
         port.begin()
-        if exploitation is not None:
-            return wait_for_the_end()
+        while exploitation is not None:  # without a parameter server no training ends
+            signal.pause()  # until the RLX server ends this process
         return watch_parameter_server(settings, state, tally.places)
-
-
-def wait_for_the_end() -> int:
-    """Wait until the RLX server ends this process: without a parameter server no training ends."""
-    while True:
-        signal.pause()
 
 
 def watch_parameter_server(settings: WorkerSettings, state: Row, places: PlaceTable) -> int:

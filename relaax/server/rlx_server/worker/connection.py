@@ -2,41 +2,14 @@
 
 import logging
 import time
-from collections.abc import Iterable
 
 from relaax.errors import AgentError, InvalidState, NoRoom, ProtocolError
-from relaax.net.access import Right, TokenFile
 from relaax.protocol import MessageConnection, PeerClosed, binary
 from relaax.protocol.binary import ErrorCode
 from relaax.server.rlx_server.worker.session import Session
 from relaax.telemetry.throttled_log import of_kind
 
 _log = logging.getLogger(__name__)
-
-
-class TokenWatch:
-    """Compares the tokens of connections with the token file, whenever that has changed."""
-
-    def __init__(self, tokens: TokenFile | None) -> None:
-        self._tokens = tokens
-        #: Of the file, when it was compared.
-        self._generation = 0
-
-    def deleted(self, connections: "Iterable[Connection]") -> "list[Connection]":
-        """Return the connections to be closed, each once."""
-        if self._tokens is None:
-            return []
-        generation = self._tokens.generation()
-        if generation == self._generation:
-            return []
-        self._generation = generation
-        return [
-            connection
-            for connection in connections
-            if connection.token_digest is not None
-            and not connection.is_leaving
-            and not self._tokens.allows_digest(connection.token_digest, Right.PLAY)
-        ]
 
 
 class Connection:

@@ -11,6 +11,7 @@ from functools import partial
 
 from relaax.configuration.first_look import first_look
 from relaax.errors import AgentError, NoRoom, ProtocolError
+from relaax.net.access import Right
 from relaax.protocol import MessageConnection, binary
 from relaax.protocol.binary import ErrorCode
 from relaax.server.rlx_server.entrance import NOT_ANY_MORE
@@ -27,7 +28,7 @@ from relaax.server.rlx_server.tally import (
 from relaax.server.rlx_server.worker.action_rule import ActionRule
 from relaax.server.rlx_server.worker.agents import Agents
 from relaax.server.rlx_server.worker.answers import Answer
-from relaax.server.rlx_server.worker.connection import Connection, TokenWatch
+from relaax.server.rlx_server.worker.connection import Connection
 from relaax.server.rlx_server.worker.requests import Request
 from relaax.server.rlx_server.worker.responder import Responder, Responders
 from relaax.server.rlx_server.worker.session import Session
@@ -99,7 +100,9 @@ class Worker:
         #: Connections whose first message has not come yet.
         self._silent = 0
         self._limits = settings.limits
-        self._tokens = TokenWatch(settings.guard.tokens)
+        self._tokens = settings.guard.tokens
+        #: Of the file of tokens, when connections were compared with it.
+        self._generation = 0
         self._sweep_at = self._note_at = 0.0
         #: Whether the turn before was a long one.
         self._is_behind = False
@@ -196,8 +199,7 @@ class Worker:
         now = self._clock()
         self._is_behind = now - began_at > LONG_TURN_S
         if now >= self._note_at:  # when the messages before it are answered
-            for connection in self._tokens.deleted(self._connections.values()):
-                self._dismiss(connection)
+            self._compare_tokens()
             self._note_connected(now)
         if self._inbox is not None:
             self._inbox.report(self._responders.environments + self._silent, len(self._lobby))
@@ -357,6 +359,18 @@ class Worker:
         self._row[ENVIRONMENTS] = self._responders.environments
         training = [c for c in self._connections.values() if c.session.is_training]
         self._responders.training.note_connected(len(training))
+
+    def _compare_tokens(self) -> None:
+        """Close the connections whose tokens are not in the file any more, if that has changed."""
+        tokens = self._tokens
+        if tokens is None or (generation := tokens.generation()) == self._generation:
+            return
+        self._generation = generation
+        for connection in list(self._connections.values()):
+            digest = connection.token_digest
+            if digest is None or connection.is_leaving or tokens.allows_digest(digest, Right.PLAY):
+                continue
+            self._dismiss(connection)
 
     def _dismiss(self, connection: Connection) -> None:
         """Close a connection whose token is not allowed any more, as soon as all is sent.

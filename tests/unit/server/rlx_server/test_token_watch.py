@@ -10,7 +10,6 @@ from relaax.protocol.binary import ErrorCode
 from relaax.protocol.first_bytes import encode_token
 from relaax.server.rlx_server.entrance import Guard
 from relaax.server.rlx_server.worker import loop
-from relaax.server.rlx_server.worker.connection import TokenWatch
 from relaax.steps import START
 
 OLD, NEW, NEWEST = (f"environment-{number}-0123456789" for number in range(3))
@@ -139,25 +138,19 @@ def test_renewal_and_a_file_that_cannot_be_read_end_no_connection(guarded, file,
 
 
 def test_without_tokens_nothing_is_looked_at(serve):
-    assert TokenWatch(None).deleted([object()]) == []
     client = BinaryClient(serve())
     assert client.ask([0], [START], [0], [1]) is not None
 
 
-def test_the_file_is_compared_once_for_each_change(file):
-    class Shown:
-        is_leaving = False
-        compared = 0
-
-        @property
-        def token_digest(self):
-            self.compared += 1
-
-    watch, connection = TokenWatch(file.tokens), Shown()
-    for _ in range(3):
-        assert watch.deleted([connection]) == []
-    assert connection.compared == 1
-    file.write(NEW)
-    for _ in range(3):
-        watch.deleted([connection])
-    assert connection.compared == 2
+def test_the_file_is_compared_once_for_each_change(guarded, file, monkeypatch):
+    client = playing(guarded)
+    compared, allows = [], file.tokens.allows_digest
+    monkeypatch.setattr(
+        file.tokens, "allows_digest", lambda *shown: compared.append(shown) or allows(*shown)
+    )
+    for environments in ((NEW, OLD), (NEWEST, NEW, OLD)):
+        compared.clear()
+        file.write(*environments)
+        for _ in range(3):
+            assert client.ask([0], [0], [1], [2]) is not None
+        assert len(compared) == 1
