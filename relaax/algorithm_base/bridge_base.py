@@ -21,7 +21,7 @@ from relaax.telemetry.metrics import Metrics
 
 
 class Phase(Enum):
-    """What the parameter server is doing."""
+    """The phase of a training, as the parameter server reports it."""
 
     TRAINING = "training"
     #: The training is over; values are served on.
@@ -31,7 +31,7 @@ class Phase(Enum):
 
 
 class ParameterLink(ABC):
-    """All that workers and learners ask of the parameter server.
+    """The calls of workers and learners to the parameter server.
 
     The same interface stands at both ends: the worker calls a client, and the call arrives at the
     object that ``ParameterServerBase.bridge()`` returns. There, many threads call it at once.
@@ -61,7 +61,7 @@ class ParameterLink(ABC):
         """Return where scalars go."""
 
     def evaluations(self, after: int = 0) -> Evaluations:
-        """Return the scores of evaluations of what was published, behind the first ``after``.
+        """Return the scores of evaluations of published values, behind the first ``after``.
 
         With a count that is larger than that of this parameter server, which has started again,
         all are returned. By default there are none.
@@ -175,10 +175,10 @@ class RunningParameterServer(Protocol):
     """A bridge that listens."""
 
     def set_phase(self, phase: Phase) -> None:
-        """Say to every caller from now on what the parameter server is doing."""
+        """Answer every caller with this phase from now on."""
 
     def all_know(self) -> bool:
-        """Return whether all who asked lately have been told it; True if that is not known."""
+        """Return whether all callers of the last seconds know it; True if that is not known."""
 
     def stop(self, grace_s: float) -> None:
         """Refuse new calls, give running ones ``grace_s`` seconds and close."""
@@ -188,7 +188,7 @@ class RunningParameterServer(Protocol):
 class RefusesCalls(Protocol):
     """A ``RunningParameterServer`` that can be as if it were away while its process saves.
 
-    One that cannot lets calls in until it stops; what these change then is not saved.
+    Any other lets calls in until it stops; changes by these are not saved.
     """
 
     def refuse_calls(self) -> None:

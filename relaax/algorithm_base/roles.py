@@ -1,4 +1,4 @@
-"""What one part of a training asks of another, one small role each.
+"""Roles that one part of a training plays for another, each of them small.
 
 A part is handed the roles that it needs and no more. One object may play several: a worker's link
 to the parameter server is a ``StepCounter``, and its ``Parameters``.
@@ -18,7 +18,7 @@ RolloutsT_contra = TypeVar("RolloutsT_contra", contravariant=True)
 
 @dataclass(frozen=True)
 class Version:
-    """Which values these are: a count of applied updates within one run of the parameter server."""
+    """The number of updates of values within one run of the parameter server."""
 
     number: int
     #: Random for each start of the parameter server, so that a restart never repeats a version.
@@ -47,8 +47,8 @@ class Values:
     global_t: int
     #: float32 [size]; None means that the caller holds this version already.
     vector: FloatVector | None
-    #: Seconds since they were published, by the clock of what served them when it answered; None
-    #: where that is not known. Unlike ``PublishedInfo.time`` it may be compared on any machine.
+    #: Seconds since they were published, by the clock of the process that served them; None where
+    #: that is not known. Unlike ``PublishedInfo.time`` it may be compared on any machine.
     age_s: float | None = field(default=None, compare=False)
     #: How they were published; None where no learner has published any yet.
     info: PublishedInfo | None = None
@@ -56,7 +56,7 @@ class Values:
 
 @dataclass(frozen=True)
 class Lineage:
-    """What a learner that publishes continues: others do not replace what it has published."""
+    """The training that a learner continues: no other one may replace its publications."""
 
     #: The name of the training, which its first learner has drawn; empty where it has none.
     training: str = ""
@@ -72,7 +72,7 @@ class Lineage:
 class Evaluations:
     """Scores of evaluated policies, for the learner that has published them."""
 
-    #: How many there have been so far: what to ask with for those that follow.
+    #: The number of scores so far; later ones are asked for with it.
     count: int
     #: The learner's count of its steps when it published the policy, and an episode's score.
     scores: Sequence[tuple[int, float]] = ()
@@ -88,7 +88,7 @@ class Statistics:
 
 @dataclass(frozen=True)
 class Gradient:
-    """An update of the values: a gradient that moves them."""
+    """An update that moves the values by a gradient."""
 
     #: float32 [size]
     vector: FloatVector
@@ -102,7 +102,7 @@ class Gradient:
 
 @dataclass(frozen=True)
 class NewValues:
-    """An update of the values: these are the values now."""
+    """An update that replaces the values."""
 
     #: float32 [size]
     vector: FloatVector
@@ -162,7 +162,7 @@ class ValueSink(Protocol):
 
 @runtime_checkable
 class ValueFeed(Protocol):
-    """A source of values that hands on what is new, at moments of its own choice."""
+    """A source of values that hands on newer ones, at moments of its own choice."""
 
     def subscribe(self, sink: ValueSink) -> None:
         """Publish new values to ``sink`` from now on."""
@@ -172,13 +172,13 @@ class ExperienceSink(Protocol[RolloutsT_contra]):
     """Where rollouts go: to a learner, or to a buffer that a learner reads."""
 
     def warm_up(self) -> None:
-        """Do beforehand what the first rollouts would have to wait for."""
+        """Prepare, so that the first rollouts need not wait."""
 
     def put(self, rollouts: RolloutsT_contra) -> None:
         """Take rollouts; they belong to the sink from now on."""
 
     def close(self) -> None:
-        """Release what the sink holds."""
+        """Release the sink's resources."""
 
 
 class NullExperience:

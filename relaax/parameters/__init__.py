@@ -1,4 +1,4 @@
-"""The global parameters: who holds them, how they travel, and what moves them.
+"""The global parameters: their transport, their owner, and the updates that move them.
 
 The transport; an algorithm uses it unless it exports a ``BridgeControl`` of its own:
 
@@ -6,12 +6,12 @@ The transport; an algorithm uses it unless it exports a ``BridgeControl`` of its
 ``stub``               the client's end
 ``sharded``            the same to a parameter server in several shards
 ``service``            the server's end; it calls roles
-``sender_totals``      what was counted of each sender, now and in a checkpoint
+``sender_totals``      steps that were counted of each sender, now and in a checkpoint
 ``places``             which place an environment has among all
 ``gate``               keeps calls out of a parameter server that is about to stop
 ``traffic``            counts its calls and their bytes
 ``vectors``            messages that carry a vector, made and read
-``training_watch``     counts steps, and asks whether the training is over
+``training_watch``     reports steps, and asks whether the training is over
 
 The values:
 

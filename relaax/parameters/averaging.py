@@ -89,7 +89,7 @@ class Averager:
             self._changed.wait(_LOOK_S)
 
     def _finish(self) -> None:
-        """Apply the mean of what has come, and begin the next round."""
+        """Apply the mean of the gradients that have come, and begin the next round."""
         if self._sum is not None:
             mean = self._sum / np.float32(self._count)
             self._store.apply(mean, steps=0, statistics=self._statistics)
@@ -99,7 +99,7 @@ class Averager:
 
 
 class AveragingService(ParameterService):
-    """The bridge's end at the parameter server, where gradients are averaged over learners."""
+    """The parameter server's end of the link, where gradients are averaged over learners."""
 
     def __init__(self, store: ParameterStore, metrics: Metrics, averager: Averager) -> None:
         super().__init__(store, metrics)

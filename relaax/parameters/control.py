@@ -46,9 +46,9 @@ class BridgeControl(BridgeControlBase):
 class GrpcParameterServer:
     """Listens for workers, with health checking and reflection; OSError if the address is taken.
 
-    ``others`` answer calls of other services. ``missing`` says in words what keeps gradients from
-    being applied, if anything does. Messages may be twice as large as the values that the service
-    has now. ``senders`` remember whose steps were counted. ``part`` is the slice of a shard.
+    ``others`` answer calls of other services. ``missing`` returns in words why gradients are not
+    applied, or "". Messages may be twice as large as the values that the service has now.
+    ``senders`` remember whose steps were counted. ``part`` is the slice of a shard.
     """
 
     def __init__(
@@ -80,7 +80,7 @@ class GrpcParameterServer:
         self._servicer.refuse_calls()
 
     def all_know(self) -> bool:
-        """Return whether all who asked lately have been told the phase."""
+        """Return whether all callers of the last seconds have been answered with the phase."""
         return self._servicer.all_know_the_phase()
 
     def stop(self, grace_s: float) -> None:

@@ -6,8 +6,8 @@ from contextlib import contextmanager
 
 from relaax.errors import ParameterServerAway
 
-#: It is looked so often whether all are out. A process that is stopped meanwhile, and goes on
-#: later, has lost one of these times, and not all.
+#: How often the gate looks whether all calls are out. A process that is stopped and goes on later
+#: has lost one of these intervals, and not the whole deadline.
 _LOOK_S = 0.1
 
 
@@ -18,15 +18,14 @@ class Gate:
         self._changed = threading.Condition()
         self._inside = 0
         self._is_closed = False
-        #: Whether it waits no more for those that are inside.
+        #: Whether it waits no more for calls that are inside.
         self._has_given_up = False
 
     @contextmanager
     def passing(self) -> Iterator[None]:
-        """Be inside; ParameterServerAway where it is closed.
+        """Be inside; ParameterServerAway where the gate is closed.
 
-        Also for one that leaves when nobody waits for it any more: what it has changed may not be
-        saved.
+        A call that leaves after ``close`` has given up raises it, too: it may not be saved.
         """
         with self._changed:
             if self._is_closed:
@@ -43,9 +42,9 @@ class Gate:
             raise _stops()
 
     def close(self, deadline_s: float) -> int:
-        """Let no more in, and wait until all are out; return how many are inside after that time.
+        """Let no more in, wait until all are out, and return the number of calls still inside.
 
-        Each that leaves meanwhile may prolong it by a tenth of a second.
+        Each call that leaves may prolong the deadline by a tenth of a second.
         """
         left_s = deadline_s
         with self._changed:

@@ -1,4 +1,4 @@
-"""The owner of a training's global parameters."""
+"""Serves a training's parameters to workers and learners, and keeps them in checkpoints."""
 
 import logging
 import threading
@@ -61,7 +61,7 @@ class EvaluationLog(Metrics):
         self._count = 0
 
     def scalar(self, name: str, y: float, x: float | None = None) -> None:
-        """Keep the score if it is one of a version that is known, and pass it on."""
+        """Pass a scalar on, and keep it if it is the score of a known version."""
         iteration = None if x is None else self._iteration(name, int(x))
         if iteration is not None:
             with self._lock:
@@ -70,13 +70,13 @@ class EvaluationLog(Metrics):
         self._metrics.scalar(name, y, x)
 
     def _iteration(self, name: str, x: int) -> int | None:
-        """Return the learner's step that a scalar is a score of; None if it is none."""
-        if name == EVALUATION_REWARD_AFTER:  # none of a learner that has gone back since
+        """Return the learner's step whose policy a scalar scores; None for other scalars."""
+        if name == EVALUATION_REWARD_AFTER:  # not if the learner has gone back since
             return x if x <= self._store.iteration else None
         return self._store.iteration_of(x) if name == EVALUATION_REWARD_OF else None
 
     def after(self, count: int) -> Evaluations:
-        """Return the scores that came after the first ``count``."""
+        """Return the scores behind the first ``count``."""
         with self._lock:
             new = self._count - count if count <= self._count else self._count
             scores = list(self._scores)[-new:] if new else []
@@ -211,11 +211,11 @@ class ParameterServer(ParameterServerBase):
         return self._store.global_t
 
     def bridge(self) -> ParameterLink:
-        """Return what answers the workers."""
+        """Return the service that answers workers."""
         return self._service
 
     def updates(self) -> int | None:
-        """Return how often the parameters have been changed, or published."""
+        """Return the number of changes of the parameters."""
         return self._store.version
 
     def training_is_over(self) -> bool:
@@ -227,7 +227,7 @@ class ParameterServer(ParameterServerBase):
         return self._max_global_step
 
     def stop_training(self) -> None:
-        """Take no more gradients."""
+        """Take no more updates."""
         self._store.freeze()
 
     def _checkpoint(self) -> Checkpoint:
@@ -256,7 +256,7 @@ def _require_same_optimizer(saved: Iterable[str], expected: Iterable[str], locat
 
 
 def _optimizer_of(names: Iterable[str]) -> str:
-    """Return whose slots are among these names of tensors."""
+    """Return the optimiser whose slots are among these names of tensors."""
     slots = [name for name in names if name != PARAMETERS and not name.startswith(NO_SLOTS)]
     prefixes = {name.split("/")[0] for name in slots}
     return " and ".join(sorted(prefixes)) or "none"

@@ -1,10 +1,10 @@
-"""Which place each environment has among all of a training."""
+"""The place of each environment among all of a training."""
 
 import threading
 import time
 from collections.abc import Callable, Sequence
 
-#: A holder that has not asked for so long is gone, and its places are free.
+#: The places of a holder that has not asked for so long are free.
 LEASE_S = 30.0
 
 
@@ -23,7 +23,7 @@ class Places:
         self._held: dict[int, dict[int, int]] = {}
 
     def of(self, holder: int, environments: Sequence[int]) -> list[int]:
-        """Return the places of ``environments``; those of its others are free from now on."""
+        """Return the places of ``environments``; all other places of the holder are free now."""
         with self._lock:
             self._heard_at[holder] = self._clock()
             self._forget()

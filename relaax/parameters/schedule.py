@@ -1,4 +1,4 @@
-"""Numbers that change while a training goes on, and what its checkpoints remember of them."""
+"""Numbers that change with the global step, and their values in checkpoints."""
 
 import logging
 from collections.abc import Callable, Mapping
@@ -39,17 +39,17 @@ class Linear:
 
 @dataclass(frozen=True)
 class Schedule:
-    """What the configuration says of a number: linear until step ``until``, from ``begin`` on."""
+    """A number as the configuration describes it: linear from step ``begin`` until ``until``."""
 
-    #: What it is, for messages.
+    #: For messages.
     name: str
     start: float
     end: float
     until: float
-    #: The key that says ``until``.
+    #: The key of ``until``.
     until_key: str
     begin: float = 0.0
-    #: The key that says ``begin``, where it has one.
+    #: The key of ``begin``, where it has one.
     begin_key: str | None = None
 
     def line(self) -> Linear:
@@ -61,9 +61,9 @@ class Remembered:
     """A number by a ``Schedule``, times ``factor()``, which a resumed training goes on with.
 
     The schedule belongs to the training: where ``until`` is another one after a restart, the number
-    goes on from what it has reached, linearly to its end at the new ``until``. With another
-    ``begin``, ``start`` or ``end`` it is a new one. Where there is a ``begin_key``, ``end`` is 0,
-    and what was reached is 0, too, nothing more would be learnt: ConfigurationError.
+    goes on from its last value, linearly to its end at the new ``until``. With another ``begin``,
+    ``start`` or ``end`` it is a new one. ConfigurationError where there is a ``begin_key`` and
+    ``end`` is 0, and the last value is 0, too: nothing more would be learnt.
     """
 
     def __init__(self, schedule: Schedule, factor: Callable[[], float] = lambda: 1.0) -> None:
@@ -77,7 +77,7 @@ class Remembered:
         return self._factor() * self._line.at(step)
 
     def slots(self) -> dict[str, npt.NDArray[Any]]:
-        """Return what a checkpoint remembers, by name."""
+        """Return the tensors of a checkpoint by name."""
         line, schedule = self._line, self._schedule
         until = line.begin + line.steps
         values = [line.start, line.end, line.begin, until, schedule.begin, self._factor()]
@@ -85,7 +85,7 @@ class Remembered:
         return {self._name: np.array(values), f"{self._name}/ends": np.array(ends)}
 
     def restore(self, slots: Mapping[str, npt.NDArray[Any]], step: int) -> None:
-        """Go on at ``step`` from what a checkpoint remembers, and say what becomes other."""
+        """Go on at ``step`` from the tensors of a checkpoint, and log each change."""
         start, end, since, until, begin, factor = slots[self._name].tolist()
         before = Linear(start, end, until - since, since)
         schedule = self._schedule
@@ -141,7 +141,7 @@ def _shown(until: float) -> str:
 
 
 def exploration_slots(schedules: Mapping[str, Linear]) -> dict[str, npt.NDArray[Any]]:
-    """Return what a checkpoint remembers of how actors explore, by name."""
+    """Return the tensors of a checkpoint that hold schedules of exploration, by name."""
     return {f"{SCHEDULE}{name}": np.array([*vars(s).values()]) for name, s in schedules.items()}
 
 

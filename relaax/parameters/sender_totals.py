@@ -1,4 +1,4 @@
-"""How many steps of each sender were counted, now and at the global step of a checkpoint."""
+"""Steps that were counted of each sender, now and at the global step of a checkpoint."""
 
 import threading
 from collections import OrderedDict
@@ -9,14 +9,14 @@ from dataclasses import dataclass, field
 #: More in one call are a mistake, which would end the training, or have no place in a message.
 MOST_STEPS = 1_000_000_000
 
-#: So many senders are remembered; one that was silent the longest is forgotten.
+#: So many senders are remembered; the one that was silent the longest is forgotten first.
 MOST_SENDERS = 100_000
 
-#: So many of them, the latest, go with a checkpoint: its manifest takes 45 bytes for each.
+#: The latest so many of them are in a checkpoint: its manifest takes 45 bytes for each.
 MOST_SAVED = 4_096
 
-#: A call adds its steps in far less time, unless it waits for what an algorithm holds while it
-#: saves. Then its steps are behind the checkpoint's, and need not be waited for.
+#: A call adds its steps in far less time, unless it waits for a lock that an algorithm holds while
+#: it saves. Then its steps are behind the checkpoint's, and need not be waited for.
 CALL_S = 5.0
 
 
@@ -34,7 +34,7 @@ def require_reachable(at: int, global_t: int) -> None:
 
 @dataclass(eq=False)
 class _Sender:
-    #: Steps of it that were counted; None where that is not known.
+    #: Its steps that were counted; None where their number is not known.
     total: int | None = None
     #: Held during a call of it.
     lock: threading.Lock = field(default_factory=threading.Lock)
@@ -42,22 +42,22 @@ class _Sender:
 
 @dataclass(frozen=True)
 class _Moment:
-    #: The global step with what a call has brought, and what was counted of its sender then.
+    #: The global step after a call, and the number of its sender's steps that were counted then.
     global_t: int
     total: int | None
 
 
 class SenderTotals:
-    """Counts what is new of each sender's steps. For several threads.
+    """Counts each sender's new steps. For several threads.
 
-    A call brings ``steps``, and the ``total`` of what its sender has ever sent, with these. One
-    whose answer was lost comes again, with the same total or, where more steps go with it, with a
-    larger one.
+    A call brings ``steps``, and the ``total`` of all steps of its sender, with these. A call whose
+    answer was lost comes again, with the same total or, where more steps go with it, with a larger
+    one.
 
-    What is saved must agree with the global step that is saved with it, though calls come all the
-    time. Adding steps returns the global step with them, so that a call is in a checkpoint of
-    global step 70 if it has returned 70 or less. While something is saved, ``recording`` keeps what
-    each call has returned.
+    The totals in a checkpoint must agree with its global step, though calls come all the time.
+    Adding steps returns the global step with them, so that a call is in a checkpoint of global step
+    70 if it has returned 70 or less. While a checkpoint is saved, ``recording`` keeps the returned
+    steps of each call.
     """
 
     def __init__(self) -> None:
@@ -66,15 +66,15 @@ class SenderTotals:
         #: A mark for each call that is adding its steps.
         self._calls: set[object] = set()
         self._recordings = 0
-        #: By sender: what was counted of it before the recording, and after each call since.
+        #: By sender: its counted steps before the recording, and after each call since.
         self._recorded: dict[int, list[_Moment]] = {}
 
     def count(self, sender: int, steps: int, total: int, add: Callable[[int], int]) -> int:
-        """Let ``add`` count what is new, and return the global step, which ``add`` returns."""
+        """Let ``add`` count the new ones of ``steps``; return the global step, which it returns."""
         with self._call_of(sender) as known:
             new = steps
-            # A sender knows what was answered, and sends all else: more than that is not new,
-            # but was answered, and lost when the training went back to a checkpoint.
+            # A sender sends all steps that were not answered. Others, up to its total, were
+            # answered, and lost when the training went back to a checkpoint: they are not new.
             if known.total is not None:
                 new = min(steps, max(0, total - known.total))
             global_t = add(new)
@@ -83,7 +83,7 @@ class SenderTotals:
 
     @contextmanager
     def recording(self) -> Iterator[None]:
-        """Keep what calls return, from before a checkpoint is made until it is written."""
+        """Keep the results of calls, from before a checkpoint is made until it is written."""
         with self._changed:
             self._recordings += 1
         try:
@@ -95,9 +95,10 @@ class SenderTotals:
                     self._recorded = {}
 
     def as_of(self, global_t: int) -> dict[int, int]:
-        """Return what was counted of the latest senders up to a global step, by sender.
+        """Return the counted steps of the latest senders up to a global step, by sender.
 
-        The global step must have been reached during this recording. Nothing is known without one.
+        The global step must have been reached during this recording. Without a recording, the
+        result is empty.
         """
         with self._changed:
             if not self._recordings:
@@ -109,7 +110,7 @@ class SenderTotals:
         return dict(known[-MOST_SAVED:])
 
     def restore(self, totals: Mapping[int, int]) -> None:
-        """Go on from what was saved; of other senders nothing is known."""
+        """Go on from saved totals; those of other senders are not known."""
         with self._changed:
             for sender in [*self._senders, *totals]:
                 self._known(sender).total = totals.get(sender)
@@ -153,8 +154,8 @@ class SenderTotals:
 class CountedSteps:
     """Hands steps to ``add``, which returns the global step. For several threads.
 
-    ``on_counted`` is called with the number of those that were not counted before, and ``senders``
-    remember what was.
+    ``on_counted`` is called with the number of steps that were not counted before, and ``senders``
+    remember the others.
     """
 
     def __init__(
@@ -170,7 +171,7 @@ class CountedSteps:
     def count(self, steps: int, sender: int, total: int) -> int:
         """Count the steps of a call, and return the global step.
 
-        Those of a sender of 0 are counted whenever they come. ValueError for too many.
+        Steps of sender 0 are counted at each call. ValueError for too many.
         """
         require_possible(steps)
         if sender == 0 or steps == 0:

@@ -39,13 +39,14 @@ from relaax.parameters.vectors import (
 from relaax.telemetry.kept_counts import KeptCounts
 from relaax.telemetry.throttled_log import FailureLog, in_words
 
-#: Who has not asked for so long is gone: RLX servers ask twice a second, learners more often.
+#: A caller that has not asked for so long is gone: RLX servers ask twice a second, learners more
+#: often.
 LATELY_S = 5.0
 
 _log = logging.getLogger(__name__)
 
-#: One that is about to stop waits so long for calls: far longer than any takes but that of a
-#: learner which waits for others. These are refused by then, so that it would wait in vain.
+#: A parameter server that is about to stop waits so long for its calls. All are far shorter but the
+#: calls of a learner that waits for other learners, which would be refused by then.
 CALL_S = 1.0
 
 #: Environments of one RLX server.
@@ -58,23 +59,23 @@ class _Told(NamedTuple):
 
 
 class Listeners:
-    """Remembers what callers were told last. For several threads."""
+    """Remembers the phase that each caller was answered with last. For several threads."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
         self._lock = threading.Lock()
-        #: By caller, those who asked last at the end.
+        #: By caller; the latest callers at the end.
         self._told: OrderedDict[str, _Told] = OrderedDict()
 
     def tell(self, caller: str, phase: Phase) -> None:
-        """Take note that a caller is told a phase."""
+        """Take note that a caller is answered with a phase."""
         with self._lock:
             self._told[caller] = _Told(phase, self._clock())
             self._told.move_to_end(caller)
             self._forget()
 
     def all_know(self, phase: Phase) -> bool:
-        """Return whether all who asked lately were told this phase."""
+        """Return whether all callers of the last seconds were answered with this phase."""
         with self._lock:
             self._forget()
             return all(told.phase is phase for told in self._told.values())
@@ -91,14 +92,12 @@ Reply = TypeVar("Reply")
 class ParameterServerServicer:
     """Turns gRPC messages into calls of an algorithm's service, and back.
 
-    It knows what survives a restart and what does not: a version of another incarnation is no
-    version here, and a gradient computed with one is refused: the caller sees that the values it
-    gets are of another incarnation.
+    A version of another incarnation is not known here, and a gradient computed with it is refused:
+    the caller sees that the returned values are of another incarnation.
 
-    ``part`` is the slice of a shard: where the sender of a gradient says its global step, it is
-    applied there. ``missing`` says in words what keeps gradients from being applied, if anything
-    does. ``senders``
-    remember whose steps were counted.
+    ``part`` is the slice of a shard: a gradient is applied at the global step that its sender
+    gives, if it does. ``missing`` returns in words why gradients are not applied, or "".
+    ``senders`` remember whose steps were counted.
 
     An exception of the service is logged with its traceback, once for each line of code that raises
     it and each way to it, and with the caller's address. The caller gets its type and message.
@@ -162,23 +161,23 @@ class ParameterServerServicer:
     def get_status(
         self, request: bridge_pb2.Nothing, context: grpc.ServicerContext
     ) -> bridge_pb2.Status:
-        """Say whether the training goes on."""
+        """Return whether the training goes on."""
         return self._answer(context, lambda: self._status(context.peer()))
 
     def get_places(
         self, request: bridge_pb2.Environments, context: grpc.ServicerContext
     ) -> bridge_pb2.Places:
-        """Say which place each environment of the caller has."""
+        """Return the place of each environment of the caller."""
         return self._answer(context, lambda: self._placed(request))
 
     def refuse_calls(self) -> None:
-        """Answer no more calls: what they bring would not be saved. Callers call again."""
+        """Answer no more calls: their updates would not be saved. Callers call again."""
         late = self._gate.close(CALL_S)
         if late:
-            _log.warning("%d calls take too long to wait for: what they bring may be lost", late)
+            _log.warning("%d calls take too long to wait for: their updates may be lost", late)
 
     def all_know_the_phase(self) -> bool:
-        """Return whether all who asked for it lately have been told the phase that it is now."""
+        """Return whether all callers of the last seconds were answered with the present phase."""
         return self._listeners.all_know(self.phase)
 
     def _status(self, caller: str) -> bridge_pb2.Status:
@@ -199,7 +198,7 @@ class ParameterServerServicer:
         return bridge_pb2.Places(places=self._places.of(request.holder, request.numbers))
 
     def _answer(self, context: grpc.ServicerContext, call: Callable[[], Reply]) -> Reply:
-        """Return what ``call`` returns; what it raises is logged, and the answer."""
+        """Return the result of ``call``; an exception of it is logged, and is the answer."""
         try:
             with self._gate.passing():
                 return call()

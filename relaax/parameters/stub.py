@@ -44,7 +44,7 @@ from relaax.telemetry.metrics import Metrics
 
 _log = logging.getLogger(__name__)
 
-#: What a parameter server that is away or starting again answers.
+#: Answers of a parameter server that is away or starting again.
 AWAY = (grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.DEADLINE_EXCEEDED, grpc.StatusCode.CANCELLED)
 
 #: An RLX server that is started alone says so after this time.
@@ -86,7 +86,7 @@ class MetricsSender(Metrics):
             self._dropped += 1
 
     def close(self, deadline_s: float = 2.0) -> None:
-        """Send what is left, for at most ``deadline_s`` seconds."""
+        """Send the scalars that are left, for at most ``deadline_s`` seconds."""
         self._closing.set()
         self._thread.join(deadline_s)
 
@@ -101,7 +101,7 @@ class MetricsSender(Metrics):
             return
         try:
             self._send(batch)
-        except Exception as error:  # whatever it is, a metric must not end the training
+        except Exception as error:  # a metric must not end the training
             _log.debug("%d metrics were lost: %s", len(batch.metrics), error)
         if self._dropped:
             _log.warning("%d metrics were dropped: too many at once", self._dropped)
@@ -147,17 +147,17 @@ class Bridge(ParameterLink):
         )
         self._metrics: MetricsSender | None = None
         self._closed = threading.Event()
-        #: Steps that were counted, of which the parameter server knows by this sender.
+        #: The name of this sender at the parameter server, and its steps that were counted there.
         self._sender = secrets.randbits(63) + 1
         self._counted = 0
         self._counting = threading.Lock()
-        #: Of each method.
+        #: By method.
         self._pauses: defaultdict[Callable[..., Any], RetryPause] = defaultdict(
             partial(RetryPause, _log)
         )
-        #: What was answered last.
+        #: The latest answer.
         self._status: bridge_pb2.Status | None = None
-        #: Of so many steps the parameter server has lost what was learnt, as it has started again.
+        #: Steps whose learning the parameter server has lost when it started again.
         self.steps_lost = 0
 
     def wait_at_most(self, seconds: float) -> None:
@@ -325,7 +325,7 @@ class Bridge(ParameterLink):
                 self._closed.wait(LONGEST_PAUSE_S)
             self.require_away(error)
             raise ParameterServerAway(
-                f"parameter server {self.url} did not take what was published ({error.details()})"
+                f"parameter server {self.url} did not take the published values ({error.details()})"
             ) from error
         return values_of(reply)
 
@@ -380,7 +380,7 @@ class Bridge(ParameterLink):
                 pause.wait(self._why_it_waits(error), self._closed)
 
     def _why_it_waits(self, error: grpc.RpcError) -> str:
-        """Return why; a call that has waited in vain does not know what was in its way."""
+        """Return the reason; a call that has waited until its deadline does not know it."""
         cause = error.details()
         if error.code() is grpc.StatusCode.DEADLINE_EXCEEDED:
             cause = self._reachability.cause or "it does not answer"
@@ -388,7 +388,7 @@ class Bridge(ParameterLink):
 
 
 def refusal_of(error: grpc.RpcError, url: str) -> BridgeError:
-    """Return what it means that the parameter server at ``url`` refuses a call."""
+    """Return the error of a call that the parameter server at ``url`` has refused."""
     is_not_known = error.code() is grpc.StatusCode.UNAUTHENTICATED
     kind = TokenRefused if is_not_known else BridgeError
     return kind(f"parameter server {url}: {error.details()}")

@@ -1,4 +1,4 @@
-"""Counts what a parameter server is asked, and the bytes of what it takes and sends."""
+"""Counts a parameter server's calls, and the bytes of the vectors in them."""
 
 import threading
 import time
@@ -14,7 +14,7 @@ FloatVector = npt.NDArray[np.float32]
 
 
 class _Late(Metrics):
-    """The metrics of a service, which may make them after it was handed over."""
+    """The metrics of a service, which may make them later."""
 
     def __init__(self, metrics: Callable[[], Metrics]) -> None:
         self._of_service = metrics
@@ -26,7 +26,7 @@ class _Late(Metrics):
 class Traffic:
     """Calls and bytes by second, stored once a second; many threads may call it at once.
 
-    Bytes are those of vectors: nothing else is large. ``metrics`` returns where they are stored.
+    ``metrics`` returns where they are stored.
     """
 
     def __init__(
@@ -36,7 +36,7 @@ class Traffic:
         self._lock = threading.Lock()
 
     def received(self, kind: str, vector: FloatVector | None = None) -> None:
-        """Count a call of a ``kind``, such as ``publishes``, and what it brings."""
+        """Count a call of a ``kind``, ``publishes`` for instance, and the bytes of its vector."""
         with self._lock:
             self._rates.per_second(f"parameter server/{kind} per second", 1)
             if vector is not None:
@@ -44,7 +44,7 @@ class Traffic:
             self._rates.store_if_due()
 
     def sent(self, vector: FloatVector | None) -> None:
-        """Count what a reply brings."""
+        """Count the bytes of a reply's vector."""
         if vector is not None:
             with self._lock:
                 self._rates.per_second("parameter server/bytes out per second", vector.nbytes)

@@ -1,4 +1,4 @@
-"""Steps that were delivered, and whether the training is over: asked of the parameter server."""
+"""Reports delivered steps to the parameter server, and asks it whether the training is over."""
 
 import logging
 import math
@@ -32,9 +32,9 @@ def first_answer(
     pause_s: float,
     waits_for: type[BridgeError] = BridgeError,
 ) -> Answer | None:
-    """Return what ``ask`` does, as soon as that raises nothing; None if ``stop`` is set before.
+    """Return the first result of ``ask``; None if ``stop`` is set before.
 
-    It is asked again, after ``pause_s``, where it raises ``waits_for``. Abandoned, which names
+    It is called again, after ``pause_s``, where it raises ``waits_for``. Abandoned, which names
     ``whom``, after ``give_up_s``.
     """
     complaint, give_up_at = RepeatedWarning(_log), time.monotonic() + give_up_s
@@ -50,17 +50,20 @@ def first_answer(
 
 
 class TrainingWatch:
-    """Counts steps at the parameter server, and asks it whether the training is over.
+    """Reports steps to the parameter server, and asks it whether the training is over.
 
-    ``steps`` returns how many have been delivered so far. It has a thread of its own until it is
-    closed: nothing else waits while the parameter server is away, and what was delivered meanwhile
-    is counted when it is back. ``on_begin`` is called on it once, with the global step before any
-    of these. ``on_score`` is called on it with what evaluations of published policies come to from
-    now on, and not with those of a learner before: with the learner's step, and the score. The
-    training is abandoned where the parameter server does not answer for ``give_up_s``, counted from
-    its last answer, or from the start.
-    ``on_counted`` is called on it with the number of steps that the parameter server has counted,
-    and ``on_place`` with the place of the one environment that is played here among all.
+    ``steps`` returns the number of steps that have been delivered so far. A thread does all of it
+    until ``close``: no other part waits while the parameter server is away, and steps that are
+    delivered then are counted when it is back. The thread calls:
+
+    - ``on_begin`` once, with the global step before any of these steps;
+    - ``on_counted`` with the number of steps that the parameter server has counted;
+    - ``on_score`` with the learner's step and the score of each evaluation of a published policy
+      from now on, not of a learner before;
+    - ``on_place`` with the place, among all environments, of the one that is played here.
+
+    The training is abandoned where the parameter server does not answer for ``give_up_s``, counted
+    from its last answer, or from the start.
     """
 
     def __init__(
@@ -81,7 +84,7 @@ class TrainingWatch:
         self._on_score = on_score
         self._on_begin = on_begin
         self._reported = 0
-        #: How many scores there were; None until that is known.
+        #: The number of scores so far; None until it is known.
         self._scored: int | None = None
         self._phase = Phase.TRAINING
         self._heard_at = time.monotonic()
@@ -94,21 +97,21 @@ class TrainingWatch:
 
     @property
     def phase(self) -> Phase:
-        """What the parameter server does, as it was last heard of."""
+        """The phase of the training by the parameter server's latest answer."""
         return self._phase
 
     @property
     def is_over(self) -> bool:
-        """Whether nothing more is to be learnt: the training is over."""
+        """Whether the training is over."""
         return self._phase is not Phase.TRAINING
 
     @property
     def is_abandoned(self) -> bool:
-        """Whether nobody knows: the parameter server is away for too long."""
+        """Whether the parameter server is away for too long."""
         return self.silence_s() > self._give_up_s
 
     def require_known(self) -> None:
-        """Raise Abandoned if nobody knows whether the training goes on."""
+        """Raise Abandoned if the parameter server is away for too long."""
         if self.is_abandoned:
             raise Abandoned(
                 "the parameter server", self._give_up_s, self._reason, has_answered=self._has_heard

@@ -33,7 +33,7 @@ class WithVector(Generic[Fields]):
     """A message's other fields, and its vector."""
 
     fields: Fields
-    #: float32 [size]; None where the message has none.
+    #: float32 [size]; None where the message has no vector.
     vector: npt.NDArray[np.float32] | None
 
 
@@ -52,7 +52,7 @@ class VectorCodec(Generic[Fields]):
         return self._codec.encode(WithPayload(message.fields, payload))
 
     def decode(self, data: bytes) -> WithVector[Fields]:
-        """Return the message, its vector a view of ``data``; ValueError for what is none."""
+        """Return the message, its vector a view of ``data``; ValueError for other bytes."""
         message = self._codec.decode(data)
         if message.payload is None:
             return WithVector(message.fields, None)
@@ -123,7 +123,7 @@ def new_values_message(new: NewValues, policy: str = DEFAULT) -> WithVector[brid
 
 
 def _named(policy: str) -> str:
-    """Return a policy's name in a message, where the default has none."""
+    """Return a policy's name in a message; "" for the default one."""
     return "" if policy == DEFAULT else policy
 
 

@@ -76,7 +76,7 @@ class ParameterClient:
         return answer
 
     def _note(self, *, is_alive: bool, reason: str) -> None:
-        """Log only what has changed."""
+        """Log changes only."""
         if self.alive and not is_alive:
             _log.warning("acting with the parameters before: %s", reason)
         elif is_alive and not self.alive:

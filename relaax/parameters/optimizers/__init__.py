@@ -1,10 +1,10 @@
 """Updates of a flat vector, in place.
 
-``optimizer``  the interface of each, and clipping, which any of them may have
+``optimizer``  the interface of optimisers, and the clipping of gradients
 ``adam``       Adam with decoupled weight decay
 ``rmsprop``    RMSProp with shared statistics
 ``sgd``        stochastic gradient descent with momentum
-``sections``   which of them a YAML file asks for
+``sections``   the sections of the YAML file that choose one
 """
 
 from relaax.parameters.optimizers.adam import Adam, AdamSettings

@@ -12,7 +12,7 @@ from relaax.parameters.optimizers.optimizer import Slots
 
 @dataclass(frozen=True)
 class AdamSettings:
-    """What Adam needs to know."""
+    """Constants of Adam."""
 
     #: Weight of the past in the running mean of gradients.
     beta1: float = 0.9

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from relaax.algorithm_base import FloatVector
 
-#: What an optimiser remembers, by the names that checkpoints give it.
+#: The state of an optimiser, by the names of its arrays in checkpoints.
 Slots = Mapping[str, npt.NDArray[Any]]
 
 
@@ -29,19 +29,19 @@ def clip_by_global_norm(gradient: FloatVector, limit: float | None) -> tuple[Flo
 
 
 class Optimizer(Protocol):
-    """Moves a flat vector, and remembers what it needs for the next step."""
+    """Moves a flat vector, and keeps the state for its next step."""
 
     def slots(self) -> Slots:
-        """Return what it remembers: vectors float32 [size], and counts int64 [1].
+        """Return its state: vectors float32 [size], and counts int64 [1].
 
         The arrays are its own: a restored training writes into them. Each name is the optimiser's,
-        a slash and the slot's: ``adam/mean``. So a checkpoint tells which optimiser it is of.
+        a slash and the slot's: ``adam/mean``. So a checkpoint names its optimiser.
         """
 
     def part(self, begin: int, end: int, size: int) -> "Optimizer":
-        """Return one of the same kind that remembers nothing, for the entries [begin, end).
+        """Return a new optimiser of the same kind, for the entries [begin, end).
 
-        ``size`` is that of the whole vector. ValueError for a part that cannot be moved alone.
+        ``size`` is the whole vector's. ValueError for a part that cannot be moved alone.
         """
 
     def apply(self, parameters: FloatVector, gradient: FloatVector, learning_rate: float) -> None:
@@ -50,7 +50,7 @@ class Optimizer(Protocol):
 
 @dataclass(frozen=True)
 class Part:
-    """Consecutive entries of the vector, and what moves them at a rate of their own."""
+    """Consecutive entries of the vector, with an optimiser and a learning rate of their own."""
 
     size: int
     optimizer: Optimizer
@@ -60,7 +60,7 @@ class Part:
 class OptimizerOfParts:
     """Moves each part by its own optimiser; slots are named ``adam/PART/mean``.
 
-    The learning rate that ``apply`` is given multiplies that of every part.
+    ``apply`` multiplies the learning rate of each part by its own.
     """
 
     def __init__(self, parts: Mapping[str, Part]) -> None:

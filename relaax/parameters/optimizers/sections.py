@@ -24,7 +24,7 @@ class _Section(Section):
 
 
 class RMSPropSection(_Section):
-    """RMSProp's parameters; the names and defaults are those of seed 003."""
+    """RMSProp's parameters; names and defaults are seed 003's."""
 
     decay: float = Field(default=0.99, ge=0, lt=1)
     epsilon: PositiveFloat = 0.1
@@ -35,7 +35,7 @@ class RMSPropSection(_Section):
 
 
 class AdamSection(_Section):
-    """Adam's parameters; the defaults are those of its paper."""
+    """Adam's parameters; the defaults are its paper's."""
 
     beta1: float = Field(default=0.9, ge=0, lt=1)
     beta2: float = Field(default=0.999, ge=0, lt=1)
@@ -63,7 +63,7 @@ OptimizerSection: TypeAlias = RMSPropSection | AdamSection | SGDSection
 
 
 class OptimizerSections(Section):
-    """The sections of a configuration, of which one is there; RMSProp with its defaults if none is.
+    """The sections of a configuration, of which one may be given; RMSProp is the default.
 
     A section without a key (``Adam:``) stands for its defaults.
     """
@@ -74,7 +74,7 @@ class OptimizerSections(Section):
 
     @property
     def optimizer(self) -> OptimizerSection:
-        """The section that is there."""
+        """The section that is given."""
         return self.Adam or self.SGD or self.RMSProp or RMSPropSection()
 
     @model_validator(mode="before")

@@ -27,7 +27,7 @@ from relaax.telemetry.throttled_log import RepeatedWarning
 
 _log = logging.getLogger(__name__)
 
-#: How often the primary is asked for what is new.
+#: How often the primary is asked for newer values.
 INTERVAL_S = 0.05
 
 #: How long the end of the training is answered, before the replica exits: workers ask twice a
@@ -42,7 +42,7 @@ _REFUSED = Version(0, incarnation=0)
 
 
 class ReplicaService(ParameterLink):
-    """Answers requests for values, and hands all else to the primary.
+    """Answers requests for values, and hands all other calls to the primary.
 
     It has the primary's values a moment later, and asks it for those of other policies than the
     default one. Its versions are its own: a primary that is started again may repeat numbers. While
@@ -61,7 +61,7 @@ class ReplicaService(ParameterLink):
         self._number = self._versions.own(self._values.version)
 
     def refresh(self) -> None:
-        """Take what is new at the primary; BridgeError while it is away."""
+        """Take newer values of the primary; BridgeError while it is away."""
         self._take(self._primary.pull(self._values.version))
 
     def add(self, steps: int) -> int:
@@ -113,7 +113,7 @@ class ReplicaService(ParameterLink):
         return self._primary.phase()
 
     def age_s(self) -> float:
-        """Return how long ago the primary was heard of."""
+        """Return how long ago the primary has answered."""
         return time.monotonic() - self._pulled_at
 
     def _take(self, values: Values) -> None:
@@ -183,7 +183,7 @@ class _OfThePrimary(Metrics):
 def follow_when_there(
     primary: ParameterLink, stop: Stop, give_up_s: float = math.inf
 ) -> ReplicaService | None:
-    """Return what answers for ``primary`` once that is there; None if ``stop`` is set before.
+    """Return the service of a replica once ``primary`` answers; None if ``stop`` is set before.
 
     Abandoned if the primary does not answer for ``give_up_s``.
     """
@@ -201,7 +201,8 @@ def keep_up(
 ) -> None:
     """Keep ``service`` up to date until ``stop`` is set, or until the primary's training is over.
 
-    Then say so to all that ask, for a while. Abandoned if the primary is away for ``give_up_s``.
+    Then answer callers with its end for a while. Abandoned if the primary is away for
+    ``give_up_s``.
     """
     complaint = RepeatedWarning(_log)
     while not stop.wait(INTERVAL_S):

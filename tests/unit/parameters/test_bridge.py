@@ -396,7 +396,7 @@ def test_what_takes_longer_than_one_that_stops_waits_is_not_answered(
         counted = thread.submit(bridge.increment_global_t, 5)
         assert service.has_begun.wait(DEADLINE_S)
         server.refuse_calls()
-        assert "1 calls take too long to wait for: what they bring may be lost" in caplog.messages
+        assert "1 calls take too long to wait for: their updates may be lost" in caplog.messages
         service.goes_on.set()
         with pytest.raises(ParameterServerAway):
             counted.result()

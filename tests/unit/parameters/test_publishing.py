@@ -73,7 +73,7 @@ def test_a_vector_of_another_size_is_refused(bridge):
 def test_a_learner_does_not_wait_long_for_a_parameter_server_that_is_away(monkeypatch):
     monkeypatch.setattr(stub, "PUBLISH_TIMEOUT_S", 0.2)
     bridge = Bridge(f"127.0.0.1:{free_port()}")
-    with pytest.raises(ParameterServerAway, match="did not take what was published"):
+    with pytest.raises(ParameterServerAway, match="did not take the published values"):
         bridge.push(NewValues(VECTOR, 1))
     bridge.close()
 
