@@ -7,6 +7,7 @@ A clip or a penalty keeps the policy near the one that has acted; ``adaptation``
 All tensors are float32 [T, K], time-major, but for distributions' outputs [T, K, N].
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,9 +16,15 @@ import tensorflow as tf
 
 from relaax.learning import losses_tf as losses
 from relaax.learning.distributions import GraphDistribution
+from relaax.learning.networks import POLICY
+from relaax.learning.on_policy import VALUE
+from relaax.learning.on_policy.passes_tf import RETURNS
 from relaax.learning.on_policy.sequences import Experience
 from relaax.learning.returns_tf import n_step_targets, normalized
-from relaax.learning.rollouts import RolloutBatch
+from relaax.learning.rollouts import LOG_PROBABILITY, RolloutBatch
+
+#: The name of advantages among the targets.
+ADVANTAGES = "advantages"
 
 Terms = dict[str, tf.Tensor]
 FloatArray = npt.NDArray[np.float32]
@@ -44,46 +51,49 @@ class Ppo:
     kl_cutoff: float
     value_clip: float | None
 
-    def targets(self, rollouts: RolloutBatch, values: FloatArray) -> tuple[tf.Tensor, tf.Tensor]:
+    def targets(
+        self, rollouts: RolloutBatch, outputs: Mapping[str, FloatArray]
+    ) -> dict[str, tf.Tensor]:
         """Return returns and advantages: Schulman et al. 2016 (https://arxiv.org/abs/1506.02438).
 
-        values: [T + 1, K], by the policy before the first pass.
+        outputs: of each head before the first pass, [T + 1, K, N].
         """
         returns, advantages = n_step_targets(
             rollouts.rewards,
             rollouts.terminated,
             rollouts.valid,
-            values,
+            outputs[VALUE][..., 0],
             self.discount,
             self.trace_decay,
         )
         if self.normalizes:
             advantages = normalized(advantages, rollouts.on_policy)
-        return returns, advantages
+        return {RETURNS: returns, ADVANTAGES: advantages}
 
     def loss(
-        self,
-        values: tf.Tensor,
-        policy: tf.Tensor,
-        before: tf.Tensor,
-        batch: Experience,
-        knobs: tf.Tensor,
+        self, outputs: Mapping[str, tf.Tensor], batch: Experience, knobs: tf.Tensor
     ) -> tuple[tf.Tensor, Terms]:
         """Return the loss of a minibatch, and its terms: equation (9) with (7) or (8).
 
-        ``knobs``: the clip, and the weight of the penalty. ``before``: the policy before the first
-        pass. ``clipped`` is the share of steps whose ratio lies beyond the clip.
+        ``knobs``: the clip, and the weight of the penalty. ``clipped`` is the share of steps whose
+        ratio lies beyond the clip.
         """
+        policy, values, before = outputs[POLICY], outputs[VALUE][..., 0], batch.before
         clip, penalty = knobs[0], knobs[1]
         count, own_count = _number(batch.valid), _number(batch.on_policy)
         log_ratios = self.distribution.log_likelihood(policy, batch.actions)
-        log_ratios -= batch.log_probabilities
-        kl = _sum(batch.valid, self.distribution.kl(before, policy)) / count
+        log_ratios -= batch.extras[LOG_PROBABILITY]
+        kl = _sum(batch.valid, self.distribution.kl(before[POLICY], policy)) / count
         is_clipped = tf.cast(tf.abs(tf.exp(log_ratios) - 1.0) > clip, tf.float32)
         terms = {
-            "policy loss": self.policy_loss(log_ratios, batch.advantages, batch.on_policy, clip)
+            "policy loss": self.policy_loss(
+                log_ratios, batch.targets[ADVANTAGES], batch.on_policy, clip
+            )
             / own_count,
-            "value loss": self.value_loss(values, batch.values, batch.returns, batch.valid) / count,
+            "value loss": self.value_loss(
+                values, before[VALUE][..., 0], batch.targets[RETURNS], batch.valid
+            )
+            / count,
             "entropy": _sum(batch.on_policy, self.distribution.entropy(policy)) / own_count,
             "kl": kl,
             "clipped": _sum(batch.on_policy, is_clipped) / own_count,

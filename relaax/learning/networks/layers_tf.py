@@ -102,8 +102,9 @@ def unroll(
     starts: tf.Tensor,
     recurrent_state: tf.Tensor,
     valid: tf.Tensor | None = None,
+    heads: Sequence[Head] | None = None,
 ) -> dict[str, tf.Tensor]:
-    """Return each head's outputs, [T, K, outputs] by name, for observations [T, K, ...].
+    """Return the outputs of ``heads``, [T, K, outputs] by name, for observations [T, K, ...].
 
     ``recurrent_state`` [2, K, H] is the one before the first row; it is zero again where a row
     ``starts`` [T, K] an episode. No gradient flows through the state before the first ``valid`` row
@@ -111,10 +112,11 @@ def unroll(
     https://openreview.net/forum?id=r1lyTjAqYX, section 3).
     """
     rows, count = starts.shape
+    heads = network.heads if heads is None else heads
     flat = tf.nest.map_structure(
         lambda part: tf.reshape(part, [rows * count, *part.shape[2:]]), observations
     )
-    codes = encoded(network, parameters, flat)
+    codes = encoded(network, parameters, flat, heads)
     hidden = features(network, parameters, codes)
     if network.lstm_size:
         outputs: list[tf.Tensor] = []
@@ -139,7 +141,7 @@ def unroll(
         head.name: tf.reshape(
             head_outputs(network, head, parameters, hidden, codes), [rows, count, head.outputs]
         )
-        for head in network.heads
+        for head in heads
     }
 
 

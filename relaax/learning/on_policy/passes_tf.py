@@ -1,6 +1,7 @@
 """Passes over the steps of a batch: values, advantages and gradients, as TensorFlow graphs."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Protocol, cast
 
 import numpy as np
@@ -19,12 +20,16 @@ from relaax.learning.networks.parameters_tf import ParameterTensors
 from relaax.learning.on_policy.learner import Method
 from relaax.learning.on_policy.networks import VALUE
 from relaax.learning.on_policy.sequences import Experience
-from relaax.learning.rollouts import LOG_PROBABILITY, RolloutBatch
+from relaax.learning.rollouts import RolloutBatch
 from relaax.observations import mapped
 
 Array = npt.NDArray[Any]
 FloatArray = npt.NDArray[np.float32]
 Terms = dict[str, tf.Tensor]
+Outputs = dict[str, Any]
+
+#: The name of what values should be, among the targets of a surrogate.
+RETURNS = "returns"
 
 
 class Surrogate(Protocol):
@@ -34,21 +39,21 @@ class Surrogate(Protocol):
     def distribution(self) -> GraphDistribution:
         """The policy's."""
 
-    def targets(self, rollouts: RolloutBatch, values: FloatArray) -> tuple[tf.Tensor, tf.Tensor]:
-        """Return value targets and advantages [T, K] of rollouts; values: float32 [T + 1, K]."""
+    def targets(
+        self, rollouts: RolloutBatch, outputs: Mapping[str, FloatArray]
+    ) -> Mapping[str, tf.Tensor]:
+        """Return numbers [T, K] of rollouts by name, those that values should be as ``RETURNS``.
+
+        outputs: of each head before the first pass, float32 [T + 1, K, N].
+        """
 
     def loss(
-        self,
-        values: tf.Tensor,
-        policy: tf.Tensor,
-        before: tf.Tensor,
-        batch: Experience,
-        knobs: tf.Tensor,
+        self, outputs: Mapping[str, tf.Tensor], batch: Experience, knobs: tf.Tensor
     ) -> tuple[tf.Tensor, Terms]:
         """Return the mean loss of a minibatch, and means by name, ``kl`` among them.
 
-        values [T, K], and the outputs of the policy's head [T, K, N]: now, and ``before`` the first
-        pass.
+        outputs: of each head, [T, K, N]. The policy's, and those before the first pass, are without
+        masked actions.
         """
 
 
@@ -103,20 +108,18 @@ class SurrogatePasses(Method[Experience]):
 
     def begin(self, parameters: NetworkParameters, rollouts: RolloutBatch) -> Experience:
         """Return the steps of rollouts, with targets and advantages by ``parameters``."""
-        values, policy = self.evaluated(parameters, rollouts)
-        targets, advantages = self._surrogate.targets(rollouts, values)
+        outputs = self.evaluated(parameters, rollouts)
+        targets = self._surrogate.targets(rollouts, outputs)
         experience = Experience(
             observations=mapped(lambda part: part[:-1], rollouts.observations),
             starts=rollouts.starts[:-1],
             recurrent_state=rollouts.recurrent_state,
             actions=rollouts.actions,
-            log_probabilities=rollouts.extras[LOG_PROBABILITY],
+            extras=dict(rollouts.extras),
             valid=rollouts.valid,
             on_policy=rollouts.on_policy,
-            advantages=advantages.numpy(),
-            returns=targets.numpy(),
-            values=values[:-1],
-            policy=policy[:-1],
+            targets={name: target.numpy() for name, target in targets.items()},
+            before=mapped(lambda part: part[:-1], outputs),
         )
         return experience if self._network.lstm_size else experience.as_steps()
 
@@ -171,10 +174,8 @@ class SurrogatePasses(Method[Experience]):
         )
         return total / max(float(batch.valid.sum()), 1.0)
 
-    def evaluated(
-        self, parameters: NetworkParameters, rollouts: RolloutBatch
-    ) -> tuple[FloatArray, FloatArray]:
-        """Return values [T + 1, K] and what the policy's head puts out, [T + 1, K, N]."""
+    def evaluated(self, parameters: NetworkParameters, rollouts: RolloutBatch) -> Outputs:
+        """Return the outputs of each head, [T + 1, K, N]."""
         rows, count = rollouts.starts.shape
         observations, starts, state = (
             rollouts.observations,
@@ -188,8 +189,10 @@ class SurrogatePasses(Method[Experience]):
             self._evaluated_piece(parameters, observations, starts, state, begin)
             for begin in range(0, starts.shape[1], self.sequences)
         ]
-        values, policy = (np.concatenate(parts, axis=1) for parts in zip(*pieces, strict=True))
-        return values.reshape(rows, count), policy.reshape(rows, count, -1)
+        return {
+            name: np.concatenate([piece[name] for piece in pieces], axis=1).reshape(rows, count, -1)
+            for name in pieces[0]
+        }
 
     def _evaluated_piece(
         self,
@@ -198,18 +201,18 @@ class SurrogatePasses(Method[Experience]):
         starts: Array,
         state: Array,
         begin: int,
-    ) -> tuple[FloatArray, FloatArray]:
+    ) -> Outputs:
         size = self.sequences
         some = slice(begin, begin + size)
 
         def piece(part: Array) -> Array:
             return zero_padded(part[:, some], size, axis=1)
 
-        values, policy = self._outputs_graph(
+        outputs = self._outputs_graph(
             parameters.tensors, mapped(piece, observations), piece(starts), piece(state)
         )
         count = starts[:, some].shape[1]
-        return values.numpy()[:, :count], policy.numpy()[:, :count]
+        return {name: part.numpy()[:, :count] for name, part in outputs.items()}
 
     def _outputs(
         self,
@@ -218,33 +221,38 @@ class SurrogatePasses(Method[Experience]):
         starts: tf.Tensor,
         state: tf.Tensor,
         valid: tf.Tensor | None = None,
-    ) -> tuple[tf.Tensor, tf.Tensor]:
+    ) -> Outputs:
         by_name = self._tensors.by_name(parts)
-        outputs = unroll(self._network, by_name, observations, starts, state, valid)
-        return outputs[VALUE][..., 0], outputs[POLICY]
+        return unroll(self._network, by_name, observations, starts, state, valid)
 
     def _gradient(
         self, parts: Sequence[tf.Tensor], knobs: tf.Tensor, *columns: Any
     ) -> tuple[tf.Tensor, Terms]:
-        batch = Experience(*columns)
+        batch = self._masked(Experience(*columns))
         with tf.GradientTape() as tape:
             tape.watch(parts)  # in the order of the manifest
-            values, policy = self._outputs(
-                parts, batch.observations, batch.starts, batch.recurrent_state, batch.valid
-            )
-            policy, before = self._masked(policy, batch), self._masked(batch.policy, batch)
-            loss, terms = self._surrogate.loss(values, policy, before, batch, knobs)
+            loss, terms = self._surrogate.loss(self._outputs_of(parts, batch), batch, knobs)
         slopes = tape.gradient(loss, parts, unconnected_gradients=tf.UnconnectedGradients.ZERO)
         return tf.concat([tf.reshape(slope, [-1]) for slope in slopes], axis=0), terms
 
     def _divergence(self, parts: Sequence[tf.Tensor], *columns: Any) -> tf.Tensor:
         """Return the sum of the KL divergences over the valid steps of some sequences."""
-        batch = Experience(*columns)
-        _, policy = self._outputs(parts, batch.observations, batch.starts, batch.recurrent_state)
-        policy, before = self._masked(policy, batch), self._masked(batch.policy, batch)
-        return tf.reduce_sum(batch.valid * self._surrogate.distribution.kl(before, policy))
+        batch = self._masked(Experience(*columns))
+        policy = self._outputs_of(parts, batch)[POLICY]
+        kl = self._surrogate.distribution.kl(batch.before[POLICY], policy)
+        return tf.reduce_sum(batch.valid * kl)
 
-    def _masked(self, policy: tf.Tensor, batch: Experience) -> tf.Tensor:
+    def _outputs_of(self, parts: Sequence[tf.Tensor], batch: Experience) -> Outputs:
+        """Return the outputs of each head for a minibatch, without masked actions."""
+        state = batch.recurrent_state
+        outputs = self._outputs(parts, batch.observations, batch.starts, state, batch.valid)
+        return {**outputs, POLICY: self._allowed(outputs[POLICY], batch)}
+
+    def _masked(self, batch: Experience) -> Experience:
+        before = {**batch.before, POLICY: self._allowed(batch.before[POLICY], batch)}
+        return replace(batch, before=before)
+
+    def _allowed(self, policy: tf.Tensor, batch: Experience) -> tf.Tensor:
         """Return the policy without masked actions; rows that are not valid allow all."""
         if self._mask is None:
             return policy
@@ -257,6 +265,6 @@ class SurrogatePasses(Method[Experience]):
 def explained_variance(experience: Experience) -> float:
     """Return which part of the variance of the returns the values explain: 1 at best."""
     valid = experience.valid > 0
-    returns, values = experience.returns[valid], experience.values[valid]
+    returns, values = experience.targets[RETURNS][valid], experience.before[VALUE][valid][:, 0]
     variance = float(returns.var())
     return 1 - float((returns - values).var()) / variance if variance else 0.0

@@ -29,20 +29,17 @@ class Experience:
     #: [2, K, H], before the first row.
     recurrent_state: Any
     actions: Any
-    #: Of those actions, when they were chosen.
-    log_probabilities: Any
+    #: By name: what was recorded when those actions were chosen.
+    extras: Any
     #: 1 for a step that is learnt from.
     valid: Any
     #: 1 for a step whose action was executed, and no other one in its place: the policy's loss and
     #: its entropy are of these alone.
     on_policy: Any
-    advantages: Any
-    #: What values should be.
-    returns: Any
-    #: What they were before the first pass.
-    values: Any
-    #: What the policy's head put out then, [T, K, N].
-    policy: Any
+    #: By name: the numbers that a method has computed of the rollouts, such as advantages.
+    targets: Any
+    #: By head: its outputs before the first pass, [T, K, N].
+    before: Any
 
     @property
     def count(self) -> int:

@@ -63,7 +63,7 @@ def test_returns_are_those_of_the_parameters_before_the_passes(play):
     rollouts = played.play()
     graphs, parameters = played.graphs, played.parameters()
     experience = graphs.begin(parameters, rollouts)
-    values = graphs.evaluated(parameters, rollouts)[0]
+    values = graphs.evaluated(parameters, rollouts)["value"][..., 0]
     returns = np.stack(
         [
             returns_of(
@@ -75,11 +75,12 @@ def test_returns_are_those_of_the_parameters_before_the_passes(play):
         axis=1,
     )  # fmt: skip
     steps = rollouts.valid > 0
-    np.testing.assert_allclose(experience.returns[0], returns[steps], rtol=1e-4, atol=1e-5)
+    found = experience.targets["returns"][0]
+    np.testing.assert_allclose(found, returns[steps], rtol=1e-4, atol=1e-5)
     advantages = (returns - values[:-1])[steps]
     expected = (advantages - advantages.mean()) / advantages.std()
-    np.testing.assert_allclose(experience.advantages[0], expected, rtol=1e-3, atol=1e-4)
-    np.testing.assert_array_equal(experience.values[0], values[:-1][steps])
+    np.testing.assert_allclose(experience.targets["advantages"][0], expected, rtol=1e-3, atol=1e-4)
+    np.testing.assert_array_equal(experience.before["value"][0, :, 0], values[:-1][steps])
 
 
 @pytest.mark.parametrize("keys", [
@@ -142,11 +143,14 @@ class NumpyLoss:
         self.config, self.settings, self.knobs = config, config.settings, knobs
         which = minibatch.valid[0] > 0
         self.rows = {
-            name: np.asarray(getattr(minibatch, name), np.float64)[0][which]
-            for name in (
-                "observations", "log_probabilities", "advantages", "returns", "values", "policy",
-            )
-        }  # fmt: skip
+            name: np.asarray(part, np.float64)[0][which]
+            for name, part in {
+                "observations": minibatch.observations,
+                **minibatch.extras,
+                **minibatch.targets,
+                **minibatch.before,
+            }.items()
+        }
         self.actions = minibatch.actions[0][which]
         self.own = minibatch.on_policy[0][which] > 0
 
@@ -170,7 +174,7 @@ class NumpyLoss:
         logits, values = self.outputs(vector)
         log_p, values = log_softmax(logits), values[:, 0]
         chosen = log_p[np.arange(len(log_p)), self.actions]
-        ratios, advantages = np.exp(chosen - rows["log_probabilities"]), rows["advantages"]
+        ratios, advantages = np.exp(chosen - rows["log_probability"]), rows["advantages"]
         surrogate = ratios * advantages
         if settings.objective == "clip":
             clipped = np.clip(ratios, 1 - self.knobs.clip, 1 + self.knobs.clip)
@@ -185,8 +189,9 @@ class NumpyLoss:
             )
         squares = (values - rows["returns"]) ** 2
         if settings.value_clip is not None:
-            moved = np.clip(values - rows["values"], -settings.value_clip, settings.value_clip)
-            squares = np.maximum(squares, (rows["values"] + moved - rows["returns"]) ** 2)
+            before = rows["value"][:, 0]
+            moved = np.clip(values - before, -settings.value_clip, settings.value_clip)
+            squares = np.maximum(squares, (before + moved - rows["returns"]) ** 2)
         entropy = -(np.exp(log_p) * log_p).sum(axis=1)[self.own].mean()
         value_loss = squares.mean() / 2
         return (
@@ -296,7 +301,7 @@ def test_rewards_are_scaled_and_then_cut(play):
     keys = {"filter_states": False, "rewards_gamma": 1e-9, "passes": 1, "minibatches": 1}
     played = play(reward_scale=2.0, clip_rewards=True, **keys)
     batch = played.play()
-    values = played.graphs.evaluated(played.parameters(), batch)[0]
+    values = played.graphs.evaluated(played.parameters(), batch)["value"][..., 0]
     steps = batch.valid > 0
     errors = np.clip(2 * batch.rewards, -1, 1)[steps] - values[:-1][steps]
     found = played.learner.step({"rollouts": batch}).terms["value loss"]
