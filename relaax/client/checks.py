@@ -188,15 +188,18 @@ def as_rewards(rewards: Any, count: int) -> npt.NDArray[np.float64]:
         return rewards  # as nearly always
     if isinstance(rewards, np.ndarray) and rewards.dtype.hasobject:
         rewards = rewards.tolist()
-    array = as_numbers(rewards)
+    return _one_each("rewards", "rewards are {} numbers", rewards, count).astype(np.float64)
+
+
+def _one_each(what: str, expected: str, values: Any, count: int) -> Array:
+    """Return ``count`` values as an array [count]; each may be an array of one element."""
+    array = as_numbers(values)
     if array is None:
-        raise ValueError(
-            f"rewards are {count} numbers: could not convert them: "
-            f"{why_no_numbers('rewards', rewards)}"
-        )
+        reason = why_no_numbers(what, values)
+        raise ValueError(f"{expected.format(count)}: could not convert them: {reason}")
     if array.size != count or (count > 1 and len(array) != count):
-        raise ValueError(f"rewards are {count} numbers, not an array of shape {array.shape}")
-    return array.astype(np.float64).reshape(count)
+        raise ValueError(f"{expected.format(count)}, not an array of shape {array.shape}")
+    return array.reshape(count)
 
 
 def _are_doubles(rewards: Any, count: int) -> TypeGuard[npt.NDArray[np.float64]]:
@@ -235,12 +238,7 @@ def checked_flags(what: str, flags: Any, count: int) -> npt.NDArray[np.bool_]:
     """
     if flags is None:
         return np.zeros(count, np.bool_)
-    array = as_numbers(flags)
-    if array is None:
-        raise ValueError(f"{what} is {count} flags: {why_no_numbers(what, flags)}")
-    if array.size != count or (count > 1 and len(array) != count):
-        raise ValueError(f"{what} is {count} flags, not an array of shape {array.shape}")
-    return array.astype(np.bool_).reshape(count)
+    return _one_each(what, f"{what} is {{}} flags", flags, count).astype(np.bool_)
 
 
 def checked_steps(steps: Steps, environments: int) -> Steps:

@@ -281,15 +281,13 @@ class ExecutedActionReader:
 
         ``made`` is the environment's input.
         """
-        executed = info.get(EXECUTED_ACTION)
-        if executed is None:
+        if info.get(EXECUTED_ACTION) is None:
             return None
-        only = np.zeros(1, np.int64)
-        rows = self._rows([executed], only)
-        if np.array_equal(rows, self._rows([made], only)):
+        infos, place = {EXECUTED_ACTION: [info[EXECUTED_ACTION]]}, np.ones(1, np.bool_)
+        _, actions = self.of_many(infos, place, [made], np.asarray(sent)[np.newaxis])
+        if not len(actions):
             return None
-        action = _formed(rows, np.asarray(sent)[np.newaxis])[0]
-        return action.item() if isinstance(sent, int) else action
+        return actions[0].item() if isinstance(sent, int) else actions[0]
 
     def of_many(
         self, infos: Mapping[str, Any], of: BoolArray, made: Any, sent: Array
@@ -323,7 +321,7 @@ def _are_there(infos: Mapping[str, Any], executed: Any, count: int) -> BoolArray
     mask = infos.get(f"_{EXECUTED_ACTION}")
     if mask is None:
         mask = np.ones(count, np.bool_)
-    if isinstance(executed, np.ndarray) and executed.dtype == np.object_:
+    if isinstance(executed, list) or getattr(executed, "dtype", None) == np.object_:
         mask = mask & np.array([action is not None for action in executed])
     return np.asarray(mask, np.bool_)
 

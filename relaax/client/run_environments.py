@@ -6,6 +6,7 @@ import signal
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TypeVar
 
@@ -51,15 +52,14 @@ class HealthFile:
         self._next = self._clock() + _INTERVAL_S
         if progress.connected == 0 or progress.steps != self._steps:
             self._steps = progress.steps
-            self._touch()
-
-    def _touch(self) -> None:
-        try:
-            self._path.touch()
-        except OSError as error:
-            if not self._has_warned:
-                self._has_warned = True
-                _log.warning("the health file %s cannot be touched any more: %s", self._path, error)
+            try:
+                self._path.touch()
+            except OSError as error:
+                if not self._has_warned:
+                    self._has_warned = True
+                    _log.warning(
+                        "the health file %s cannot be touched any more: %s", self._path, error
+                    )
 
 
 def conclude(
@@ -121,7 +121,7 @@ def fitting_this_process(options: Options) -> Options:
     if not is_in_one_process() or options.environments == 1:
         return options
     _log.warning("one process plays one environment: --count %d is not followed", options.count)
-    return options.of_one_environment()
+    return replace(options, count=1)
 
 
 def run_connections(task: ProcessTask, options: RunOptions) -> int:

@@ -8,9 +8,9 @@ an actor has, too, differ in their defaults and texts.
 import argparse
 import json
 import math
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 from relaax.address import Address
 from relaax.client.connector import Backoff
@@ -62,10 +62,6 @@ class RunOptions:
     def name_of(self, number: int) -> str:
         """Return the name of an environment in messages."""
         return f"environment {number} ({self.env})"
-
-    def of_one_environment(self) -> Self:
-        """Return the options with one environment, which plays all episodes."""
-        return replace(self, count=1)
 
 
 def add_run_options(parser: argparse.ArgumentParser) -> None:

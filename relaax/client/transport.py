@@ -156,7 +156,7 @@ class TcpTransport:
         AccessDenied for a server without a valid certificate, or without TLS; ConfigurationError
         for an unusable token or certificate.
         """
-        access = self._access_now()
+        access = ClientAccess.of_environment() if self._access is None else self._access
         token, context = access.token_for(address), access.context()
         sock: socket.socket | TlsSocket
         sock = socket.create_connection((address.host, address.port), timeout_s)
@@ -171,13 +171,6 @@ class TcpTransport:
             sock.close()
             raise
         return connection
-
-    def speaks_tls(self) -> bool:
-        """Return whether connections are made with TLS; ConfigurationError as ``connect``."""
-        return self._access_now().tls is not None
-
-    def _access_now(self) -> ClientAccess:
-        return ClientAccess.of_environment() if self._access is None else self._access
 
 
 def _shake_hands(sock: TlsSocket, timeout_s: float) -> None:

@@ -101,7 +101,7 @@ def _vector(server):
         ((np.ma.array(ONES, mask=[0, 1]), STATES), "rewards has masked values"),
         ((ONES, [[1.0], None]), r"observations\[1\] is None"),
         ((ONES, [HALF_MASKED, HALF_MASKED]), r"observations\[0\] has masked values"),
-        ((ONES, STATES, ["yes", "no"]), r"terminated is 2 flags: terminated\[0\] is the text"),
+        ((ONES, STATES, ["yes", "no"]), r"is 2 flags: .* them: terminated\[0\] is the text"),
         (([1.0, -3.5e38], STATES), r"rewards\[1\] is -3.5e\+38, not finite as a 32-bit float"),
         ((np.ones(3), STATES), r"rewards are 2 numbers, not an array of shape \(3,\)"),
         ((1.0, STATES), r"rewards are 2 numbers, not an array of shape \(\)"),
