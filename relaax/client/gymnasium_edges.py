@@ -15,10 +15,8 @@ import numpy as np
 from relaax.client.checks import single_flag, single_number
 from relaax.client.gymnasium_factory import Environment
 from relaax.client.gymnasium_observations import KeptObservations
+from relaax.client.gymnasium_spaces import GymnasiumSpace, leaves
 from relaax.errors import ConfigurationError
-
-#: Takes a value of the environment; returns its replacement.
-_Replaced = Callable[[Any], Any]
 
 
 def keep_observations(environment: Environment) -> Environment:
@@ -44,32 +42,35 @@ def keep_and_check(
     in the types in which they are sent, after ``note`` was called. TypeError or ValueError for a
     value that cannot be sent, and for a reward or a flag of another type.
     """
-    check = _Check(name, observations, note)
-    _replace(environment, check, check.reward, check.flag)
+
+    def seen(observation: Any) -> Any:
+        try:
+            kept = observations.kept(observation)
+        except (TypeError, ValueError) as error:
+            raise type(error)(f"{name}: {error}") from error
+        note(kept)
+        return kept
+
+    _replace(
+        environment,
+        seen,
+        lambda reward: single_number(f"{name}: the reward", reward),
+        lambda flag, value: single_flag(f"{name}: {flag}", value),
+    )
     keep_observations(environment)
 
 
-def require_numpy(observations: Any) -> None:
+def require_numpy(space: GymnasiumSpace, observations: Any) -> None:
     """Raise ConfigurationError for tensors of another library: actions would have to be some."""
-    for part in _parts_of(observations):
-        if not isinstance(part, np.ndarray | np.generic | int | float):
+    for leaf in leaves(space):
+        part = leaf.value_in(observations)
+        if not isinstance(part, np.ndarray | np.generic | int | float | list | tuple):
             kind = f"{type(part).__module__.partition('.')[0]}.{type(part).__name__}"
             raise ConfigurationError(
                 f"the vector environment returns {kind}, and not numpy's arrays: "
                 "gymnasium.wrappers.vector.ArrayConversion, with target_xp=numpy, converts its "
                 "observations and actions"
             )
-
-
-def _parts_of(observations: Any) -> Iterator[Any]:
-    """Yield the parts of dicts, tuples and lists."""
-    if isinstance(observations, dict):
-        observations = list(observations.values())
-    if not isinstance(observations, tuple | list):
-        yield observations
-        return
-    for part in observations:
-        yield from _parts_of(part)
 
 
 def own(observation: Any) -> Any:
@@ -79,28 +80,18 @@ def own(observation: Any) -> Any:
     return deepcopy(observation)
 
 
-@dataclass(frozen=True)
-class _Check:
-    name: str
-    observations: KeptObservations
-    note: Callable[[Any], object]
+def _replace(
+    layer: Any,
+    seen: Callable[[Any], Any],
+    earned: Callable[[Any], Any] = lambda reward: reward,
+    ended: Callable[[str, Any], Any] = lambda name, flag: flag,
+) -> None:
+    """Let the methods of ``layer`` return replaced values, unless that was done before."""
+    if not isinstance(vars(layer).get("step"), _Step):
+        layer.reset, layer.step = _Reset(layer.reset, seen), _Step(layer.step, seen, earned, ended)
 
-    def __call__(self, observation: Any) -> Any:
-        """Return a copy of an observation that can be sent."""
-        try:
-            kept = self.observations.kept(observation)
-        except (TypeError, ValueError) as error:
-            raise type(error)(f"{self.name}: {error}") from error
-        self.note(kept)
-        return kept
 
-    def reward(self, reward: Any) -> float:
-        """Return a reward as a number."""
-        return single_number(f"{self.name}: the reward", reward)
-
-    def flag(self, what: str, flag: Any) -> bool:
-        """Return whether an episode has ended so."""
-        return single_flag(f"{self.name}: {what}", flag)
+# Objects, and not functions: a deep copy of an environment has copies of its methods.
 
 
 @dataclass(frozen=True)
@@ -108,7 +99,7 @@ class _Reset:
     """In the place of an environment's ``reset``."""
 
     reset: Callable[..., Any]
-    seen: _Replaced
+    seen: Callable[[Any], Any]
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         observation, info = self.reset(*args, **kwargs)
@@ -120,8 +111,8 @@ class _Step:
     """In the place of an environment's ``step``."""
 
     step: Callable[[Any], Any]
-    seen: _Replaced
-    earned: _Replaced
+    seen: Callable[[Any], Any]
+    earned: Callable[[Any], Any]
     ended: Callable[[str, Any], Any]
 
     def __call__(self, action: Any) -> Any:
@@ -133,17 +124,6 @@ class _Step:
             self.ended("truncated", truncated),
             info,
         )
-
-
-def _replace(
-    layer: Any,
-    seen: _Replaced,
-    earned: _Replaced = lambda reward: reward,
-    ended: Callable[[str, Any], Any] = lambda what, flag: flag,
-) -> None:
-    """Replace the methods of ``layer``, unless that was done before."""
-    if not isinstance(vars(layer).get("step"), _Step):
-        layer.reset, layer.step = _Reset(layer.reset, seen), _Step(layer.step, seen, earned, ended)
 
 
 def _layers(environment: Any) -> Iterator[Any]:

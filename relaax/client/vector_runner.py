@@ -83,7 +83,7 @@ class VectorRunner(EpisodeRunner[VectorClient]):
         observations, found = self._environments.reset(seed=self._seed)
         self._observer.environment_returned()
         self._seed = None
-        require_numpy(observations)
+        require_numpy(self._environments.single_observation_space, observations)
         self._returns = np.zeros(self._count)
         self._lengths = np.zeros(self._count, np.int64)
         self._began = np.full(self._count, time.perf_counter())

@@ -126,7 +126,7 @@ class FrameConnection(MessageConnection):
     def receive(self, timeout_s: float | None = None) -> bytes | None:
         """Return the payload of the next frame, or None at the end; see ``MessageConnection``."""
         if not self._received:
-            chunk = self._begin_frame(timeout_s)
+            chunk = self._received_within(self._likely_bytes, timeout_s)
             if self._is_whole_frame(chunk):
                 self._is_first = False
                 return chunk[_HEADER_BYTES:]
@@ -251,12 +251,12 @@ class FrameConnection(MessageConnection):
     def _awaits_more(self) -> bool:
         return bool(self._received) and not self.has_message
 
-    def _begin_frame(self, timeout_s: float | None) -> bytes:
+    def _received_within(self, size: int, timeout_s: float | None) -> bytes:
         if timeout_s is None:
-            return self._sock.recv(self._likely_bytes)
+            return self._sock.recv(size)
         self._sock.settimeout(timeout_s)
         try:
-            return self._sock.recv(self._likely_bytes)
+            return self._sock.recv(size)
         finally:
             self._sock.settimeout(None)
 
@@ -303,13 +303,11 @@ class FrameConnection(MessageConnection):
 
     def _receive_more(self, deadline: float) -> None:
         """Wait for more of a frame that has begun."""
-        self._sock.settimeout(max(deadline - time.monotonic(), 0.001))
+        left_s = max(deadline - time.monotonic(), 0.001)
         try:
-            chunk = self._sock.recv(self._bytes_to_receive())
+            chunk = self._received_within(self._bytes_to_receive(), left_s)
         except TimeoutError as error:
             raise self._overdue() from error
-        finally:
-            self._sock.settimeout(None)
         if not chunk:
             raise self._broken_off()
         self._keep(chunk)
