@@ -4,7 +4,6 @@ import contextlib
 import socket
 import struct
 import time
-from dataclasses import dataclass
 
 from relaax.errors import ProtocolError
 from relaax.protocol.connection import MessageConnection, PeerClosed
@@ -16,7 +15,7 @@ DEFAULT_MAX_FRAME_BYTES = 64 * 1024 * 1024
 DEFAULT_FRAME_TIMEOUT_S = 30.0
 
 #: The options that limit the frames of an RLX server, for errors.
-_SIZE_OPTION = " (--max-frame-bytes; unset, what the configured observations need)"
+_SIZE_OPTION = " (--max-frame-bytes; by default enough for the configured observations)"
 
 _HEADER = struct.Struct("<I")
 
@@ -31,41 +30,28 @@ _RECEIVE_BYTES_OF_A_BIG_FRAME = 1024 * 1024
 _WITHOUT_WAITING = socket.MSG_DONTWAIT
 
 
-@dataclass(frozen=True)
-class Keepalive:
-    """When a silent peer is asked whether it is there, and when it is given up.
+#: After so many seconds of silence the peer is asked whether it is there, so often, with such
+#: pauses, before the connection is lost. A peer that thinks for long answers by its operating
+#: system, and stays.
+KEEPALIVE_IDLE_S, KEEPALIVE_PROBES, KEEPALIVE_INTERVAL_S = 60, 4, 15
 
-    A peer that thinks for long answers by its operating system, and stays.
+
+def _notice_dead_machines(sock: socket.socket | TlsSocket) -> None:
+    """Let a socket of TCP ask its peer, as far as the operating system can.
+
+    While a message is not acknowledged the system asks nothing: it sends that again, for a quarter
+    of an hour, unless it is told to give up sooner.
     """
-
-    #: So long a connection is silent before the peer is asked, in seconds.
-    idle_s: int = 60
-    #: Between two questions.
-    interval_s: int = 15
-    #: So many go unanswered before the connection is lost.
-    probes: int = 4
-
-    @property
-    def gone_after_s(self) -> int:
-        """After so many seconds a peer that is gone is given up."""
-        return self.idle_s + self.interval_s * self.probes
-
-    def apply(self, sock: socket.socket | TlsSocket) -> None:
-        """Let a socket of TCP notice it; as far as the operating system can.
-
-        While a message is not acknowledged the system asks nothing: it sends that again, for a
-        quarter of an hour, unless it is told to give up sooner.
-        """
-        options = {
-            "TCP_KEEPIDLE": self.idle_s,
-            "TCP_KEEPINTVL": self.interval_s,
-            "TCP_KEEPCNT": self.probes,
-            "TCP_USER_TIMEOUT": 1000 * self.gone_after_s,
-        }
-        sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
-        for name, value in options.items():
-            if hasattr(socket, name):
-                sock.setsockopt(socket.IPPROTO_TCP, getattr(socket, name), value)
+    options = {
+        "TCP_KEEPIDLE": KEEPALIVE_IDLE_S,
+        "TCP_KEEPINTVL": KEEPALIVE_INTERVAL_S,
+        "TCP_KEEPCNT": KEEPALIVE_PROBES,
+        "TCP_USER_TIMEOUT": 1000 * (KEEPALIVE_IDLE_S + KEEPALIVE_INTERVAL_S * KEEPALIVE_PROBES),
+    }
+    sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    for name, value in options.items():
+        if hasattr(socket, name):
+            sock.setsockopt(socket.IPPROTO_TCP, getattr(socket, name), value)
 
 
 class TlsPeer(ProtocolError):
@@ -76,7 +62,7 @@ class FrameConnection(MessageConnection):
     """A connected stream socket that carries each message in a frame.
 
     It owns ``sock``. ``frame_timeout_s`` bounds how long one frame may take, in either direction,
-    once it has begun, and ``keepalive`` how long the connection to a dead machine stays.
+    once it has begun.
     ``max_received_bytes``, if given, limits only received frames; it may be changed before the
     first frame with the new limit. Errors name the options of the RLX server that limit frames,
     where this ``is_servers``.
@@ -87,7 +73,6 @@ class FrameConnection(MessageConnection):
         sock: socket.socket | TlsSocket,
         max_frame_bytes: int = DEFAULT_MAX_FRAME_BYTES,
         frame_timeout_s: float = DEFAULT_FRAME_TIMEOUT_S,
-        keepalive: Keepalive | None = None,
         is_servers: bool = False,
         max_received_bytes: int | None = None,
     ) -> None:
@@ -109,7 +94,7 @@ class FrameConnection(MessageConnection):
         sock.settimeout(None)
         if sock.family in {socket.AF_INET, socket.AF_INET6}:
             sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)  # answer at once
-            (keepalive or Keepalive()).apply(sock)
+            _notice_dead_machines(sock)
 
     def send(self, payload: bytes) -> None:
         """Send one frame; see ``MessageConnection``."""

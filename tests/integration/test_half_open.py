@@ -21,13 +21,14 @@ NOTICED_S = 20.0
 #: Greets its client when it gets SIGUSR1, and says what comes of the connection then.
 SERVER = f"""
 import signal, socket, sys
-from relaax.protocol import FrameConnection
-from relaax.protocol.framing import Keepalive
+from relaax.protocol import FrameConnection, framing
+framing.KEEPALIVE_IDLE_S, framing.KEEPALIVE_INTERVAL_S = {IDLE_S}, {INTERVAL_S}
+framing.KEEPALIVE_PROBES = {PROBES}
 signal.pthread_sigmask(signal.SIG_BLOCK, {{signal.SIGUSR1}})
 listener = socket.create_server(("0.0.0.0", int(sys.argv[1])))
 print("listening", flush=True)
 accepted, _ = listener.accept()
-connection = FrameConnection(accepted, keepalive=Keepalive({IDLE_S}, {INTERVAL_S}, {PROBES}))
+connection = FrameConnection(accepted)
 assert connection.receive() == b"hello"
 print("connected", flush=True)
 if sys.argv[2] == "speaks":

@@ -96,7 +96,7 @@ def test_a_worker_refuses_messages_larger_than_its_observations_need_and_names_t
         assert said.value.code == ErrorCode.PROTOCOL
         assert said.value.text == (
             f"a frame of {limit + 1} bytes was announced; 1 to {limit} are allowed "
-            "(--max-frame-bytes; unset, what the configured observations need)"
+            "(--max-frame-bytes; by default enough for the configured observations)"
         )
     served.close()
 
