@@ -16,7 +16,7 @@ from relaax.client.gymnasium_tasks import (
     SingleEnvironmentTask,
     VectorEnvironmentsTask,
 )
-from relaax.client.run_environments import fitting_this_process, run_connections
+from relaax.client.run_environments import fitting_this_process, run_environments
 from relaax.client.run_options import RunnerOptions, parse_options
 from relaax.client.transport import is_in_one_process
 from relaax.errors import ConfigurationError
@@ -36,7 +36,7 @@ def run_command(options: RunnerOptions, make_environment: EnvironmentFactory) ->
     else:
         options = fitting_this_process(options)
     try:
-        return run_connections(_task(options, make_environment), options)
+        return run_environments(_task(options, make_environment), options)
     except ConfigurationError as error:
         print(error, file=sys.stderr)
         return 2

@@ -12,7 +12,6 @@ from typing import TypeVar
 
 from relaax.client.child_process import ProcessTask
 from relaax.client.environment_processes import EnvironmentProcesses
-from relaax.client.restarts import TIMEOUT_S
 from relaax.client.run_options import RunOptions
 from relaax.client.run_progress import ProgressDisplay, RunProgress
 from relaax.client.simulator import RunOutcome, RunResult
@@ -124,50 +123,22 @@ def fitting_this_process(options: Options) -> Options:
     return replace(options, count=1)
 
 
-def run_connections(task: ProcessTask, options: RunOptions) -> int:
-    """Run the environments of each connection in a process, and return the exit status."""
-    sizes = [len(numbers) for numbers in options.connections]
-    evaluates = options.evaluate is not None
-    return run_environments(
-        task,
-        sizes,
-        options.rlx_server,
-        evaluates,
-        options.health_file,
-        options.env,
-        options.environment_timeout_s,
-    )
-
-
-def run_environments(
-    task: ProcessTask,
-    sizes: Sequence[int],
-    server: str,
-    evaluates: bool = False,
-    health_file: Path | None = None,
-    env: str = "",
-    environment_timeout_s: float | None = TIMEOUT_S,
-) -> int:
-    """Do ``task`` in a process for each of ``sizes`` and return the exit status.
+def run_environments(task: ProcessTask, options: RunOptions) -> int:
+    """Do ``task`` in a process for each connection and return the exit status.
 
     With a server in this process (``relaax.client.transport.connecting_by``) only the task of the
-    first of ``sizes`` is done, in this process: see ``fitting_this_process``.
-
-    sizes: how many environments each process has. server: its address, for messages. evaluates:
-    print a summary of the returns at the end. health_file: see ``HealthFile``. env: the
-    environment's name, for messages. environment_timeout_s: an environment that does not return for
-    so long has failed; None waits.
-
-    The status is that of ``conclude``. SIGINT and SIGTERM end the processes, and so does an
-    environment that cannot be made or used. If an environment has failed too often, it is lost and
-    the others play on.
+    first connection is done, in this process: see ``fitting_this_process``. The status is that of
+    ``conclude``. SIGINT and SIGTERM end the processes, and so does an environment that cannot be
+    made or used. If an environment has failed too often, it is lost and the others play on.
     """
+    sizes = [len(numbers) for numbers in options.connections]
     if is_in_one_process():
-        return _run_here(task, sizes[0], server, evaluates)
+        return _run_here(task, sizes[0], options)
     progress = RunProgress(sum(sizes))
     display = ProgressDisplay(progress, sys.stdout)
-    health = None if health_file is None else HealthFile(health_file)
-    watched = EnvironmentProcesses(task, sizes, progress, env, environment_timeout_s)
+    health = None if options.health_file is None else HealthFile(options.health_file)
+    timeout_s = options.environment_timeout_s
+    watched = EnvironmentProcesses(task, sizes, progress, options.env, timeout_s)
     with _stop_signals() as signals, watched as processes:
         while processes.is_running and not signals and not processes.has(RunOutcome.UNUSABLE):
             processes.listen(_POLL_S)
@@ -176,26 +147,29 @@ def run_environments(
                 health.refresh(progress)
     if not processes.has(RunOutcome.UNUSABLE):
         display.finish()
-    if evaluates:
-        _show_summary(progress)
+    _show_summary(progress, options)
     return conclude(
-        processes.results, server, was_connected=progress.was_connected, was_stopped=bool(signals)
+        processes.results,
+        options.rlx_server,
+        was_connected=progress.was_connected,
+        was_stopped=bool(signals),
     )
 
 
-def _run_here(task: ProcessTask, size: int, server: str, evaluates: bool) -> int:
+def _run_here(task: ProcessTask, size: int, options: RunOptions) -> int:
     """Run the first task in this process; exceptions propagate."""
     progress = RunProgress(size)
     try:
         result = task(0, progress)
     finally:  # Ctrl-C ends an evaluation, too
-        if evaluates:
-            _show_summary(progress)
-    return conclude([result], server, was_connected=progress.was_connected, was_stopped=False)
+        _show_summary(progress, options)
+    was_connected = progress.was_connected
+    return conclude([result], options.rlx_server, was_connected=was_connected, was_stopped=False)
 
 
-def _show_summary(progress: RunProgress) -> None:
-    if progress.episodes:
+def _show_summary(progress: RunProgress, options: RunOptions) -> None:
+    """Print the returns of an evaluation."""
+    if options.evaluate is not None and progress.episodes:
         print(progress.summary(), flush=True)
 
 

@@ -27,9 +27,9 @@ class RunOptions:
 
     rlx_server: str
     env: str
-    count: int
-    episodes: int | None
-    backoff: Backoff
+    count: int = 1
+    episodes: int | None = None
+    backoff: Backoff = field(default_factory=Backoff)
     #: How to evaluate; None trains.
     evaluate: Evaluation | None = None
     #: Touched while environments make steps, or wait for a server.

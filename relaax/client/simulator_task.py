@@ -9,7 +9,7 @@ from functools import partial
 from typing import TypeAlias, TypeVar
 
 from relaax.client.rlx_client import Client
-from relaax.client.run_environments import fitting_this_process, run_connections
+from relaax.client.run_environments import fitting_this_process, run_environments
 from relaax.client.run_options import RunOptions, run_options
 from relaax.client.simulator import RunObserver, RunResult, Simulator
 from relaax.client.simulator_runner import SimulatorRunner
@@ -31,7 +31,7 @@ def play_simulators(
     """
     options = fitting_this_process(run_options(arguments, name))
     try:
-        return run_connections(SimulatorTask(options, make_simulator), options)
+        return run_environments(SimulatorTask(options, make_simulator), options)
     except ConfigurationError as error:
         print(error, file=sys.stderr)
         return 2

@@ -3,6 +3,7 @@
 import sys
 
 from relaax.client.run_environments import run_environments
+from relaax.client.run_options import RunOptions
 from relaax.configuration import leave_undisturbed, load_actor, run_command
 from relaax.server.actor.task import ActorTask
 from relaax.server.actor.wiring import algorithm_of
@@ -20,16 +21,15 @@ def _act(arguments: list[str]) -> int:
     configuration = load_actor(arguments)
     algorithm_of(configuration)
     options = configuration.options
-    sizes = [1] * options.actors
     actors = "1 actor" if options.actors == 1 else f"{options.actors} actors"
     print(f"{actors} in {options.env}, {options.mode}", flush=True)
-    return run_environments(
-        ActorTask(tuple(arguments)),
-        sizes,
-        str(options.parameter_server),
+    run = RunOptions(
+        rlx_server=str(options.parameter_server),
         env=str(options.env),
+        count=options.actors,
         environment_timeout_s=options.environment_timeout or None,
     )
+    return run_environments(ActorTask(tuple(arguments)), run)
 
 
 if __name__ == "__main__":

@@ -11,7 +11,7 @@ from relaax.client.environment_processes import EnvironmentProcesses
 from relaax.client.gymnasium_factory import GymnasiumFactory
 from relaax.client.gymnasium_tasks import VectorEnvironmentsTask
 from relaax.client.run_environments import run_environments
-from relaax.client.run_options import parse_options
+from relaax.client.run_options import RunOptions, parse_options
 from relaax.client.run_progress import RunProgress
 from relaax.client.simulator import RunOutcome
 
@@ -124,7 +124,8 @@ def test_environments_that_are_lost_are_counted_and_the_others_play_on(caplog, m
 
 def test_the_run_ends_with_the_error_when_no_environment_is_left(capfd, monkeypatch) -> None:
     monkeypatch.setattr("relaax.client.restarts.MOST_RESTARTS", 1)
-    status = run_environments(process_tasks.fails, [1, 1], "localhost:1", env="Game-v1")
+    options = RunOptions("localhost:1", "Game-v1", count=2)
+    status = run_environments(process_tasks.fails, options)
     assert status == 1
     said = capfd.readouterr().err
     assert "environment 1 (Game-v1) failed, and was made again 1 times within 600 s" in said
