@@ -159,7 +159,7 @@ class Connector:
         return connection
 
     def with_retries(self, start: Callable[[], _Started]) -> _Started:
-        """Return what ``start`` returns; call it again after a Failure, as often as allowed.
+        """Return the result of ``start``; call it again after a Failure, as often as allowed.
 
         A final Failure is raised at once, and again at the next start if the training ended, or its
         algorithm failed, in the middle of an episode. After any other loss there is a pause before

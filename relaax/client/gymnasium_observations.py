@@ -39,7 +39,7 @@ StateEncoder: TypeAlias = Callable[[Any], Any]
 def state_encoder(space: GymnasiumSpace) -> StateEncoder:
     """Return the encoder for observations of ``space``; ``UnsupportedSpace`` if it has none.
 
-    The encoder takes an observation of one environment, or those of N in one array for each space.
+    The encoder takes an observation of one environment, or N of them in an array for each space.
     """
     if not is_nested(space):
         return _leaf_encoder(Leaf((), space))

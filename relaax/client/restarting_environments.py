@@ -148,11 +148,11 @@ class RestartingEnvironments(VectorEnv[Any, Any, Any]):  # type: ignore[misc]  #
 
         self._try(index, make)
 
-    def _try(self, index: int, what: Callable[[], None]) -> None:
+    def _try(self, index: int, call: Callable[[], None]) -> None:
         """Do something with an environment; if that fails, let it be made again later."""
         self._observer.environment_begins()
         try:
-            what()
+            call()
         except RelaaxError:  # it cannot be used as it is
             raise
         except (Exception, SystemExit) as error:

@@ -127,8 +127,8 @@ def run_environments(task: ProcessTask, options: RunOptions) -> int:
     """Do ``task`` in a process for each connection and return the exit status.
 
     With a server in this process (``relaax.client.transport.connecting_by``) only the task of the
-    first connection is done, in this process: see ``fitting_this_process``. The status is that of
-    ``conclude``. SIGINT and SIGTERM end the processes, and so does an environment that cannot be
+    first connection is done, in this process: see ``fitting_this_process``. ``conclude`` gives
+    the status. SIGINT and SIGTERM end the processes, and so does an environment that cannot be
     made or used. If an environment has failed too often, it is lost and the others play on.
     """
     sizes = [len(numbers) for numbers in options.connections]

@@ -23,7 +23,7 @@ from relaax.steps import Evaluation
 
 @dataclass(frozen=True)
 class RunOptions:
-    """The options of a run: where, what, how many and for how long."""
+    """The options of a run."""
 
     rlx_server: str
     env: str

@@ -62,7 +62,7 @@ class ServerConnection:
         payload = binary.encode_hello(hello)
         try:
             welcome = self._decoded(self._reply_to(payload), binary.decode_welcome)
-        except _ClosedWithoutAWord as closed:
+        except _ClosedWithoutReason as closed:
             self.close()
             raise Failure(
                 f"{self._server} closed the connection at the hello: it has no room; or it knows "
@@ -106,7 +106,7 @@ class ServerConnection:
         return answers
 
     def metric(self, name: str, y: float, x: float | None) -> None:
-        """Report a number; it is not answered, and the next ``ask`` finds out of a loss."""
+        """Report a number; it is not answered, and the next ``ask`` notices a loss."""
         if self.is_open:
             self._tell(self._codec.encode_metric(Metric(name, y, x)))
 
@@ -136,7 +136,7 @@ class ServerConnection:
         try:
             reply = self._exchanged(payload)
         except ConnectionError as error:
-            raise _ClosedWithoutAWord(f"{self._lost(error)}{self._hint()}") from error
+            raise _ClosedWithoutReason(f"{self._lost(error)}{self._hint()}") from error
         except OSError as error:
             raise Failure(self._lost(error)) from error
         except AccessDenied as error:
@@ -145,7 +145,7 @@ class ServerConnection:
         except ProtocolError as error:
             raise self._broken(error) from error
         if reply is None:
-            raise _ClosedWithoutAWord(
+            raise _ClosedWithoutReason(
                 f"{self._server} closed the connection and gave no reason; its log may say why"
                 f"{self._hint()}"
             )
@@ -188,5 +188,5 @@ def opened(connection: ServerConnection | None) -> ServerConnection:
     return connection
 
 
-class _ClosedWithoutAWord(Failure):
+class _ClosedWithoutReason(Failure):
     """The server closed the connection, or it broke, and no reason came."""

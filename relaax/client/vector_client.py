@@ -42,7 +42,7 @@ Array = npt.NDArray[Any]
 class VectorClient(BaseClient):
     """A connection that carries ``environments`` environments, numbered from 0.
 
-    It speaks only version 2 of the RLX protocol. The other arguments and the errors are those of
+    It speaks only version 2 of the RLX protocol. The other arguments and the errors are as in
     ``Client``: after a ``Failure`` all environments start again with ``init``. The caller may
     overwrite its arrays as soon as a method returns.
 

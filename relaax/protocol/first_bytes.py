@@ -26,19 +26,8 @@ def shown_token(payload: Payload) -> bytes | None:
 
 
 #: Of requests and of answers, in four letters: as long as the length of a frame.
-_HTTP = (
-    b"GET ",
-    b"PUT ",
-    b"HEAD",
-    b"POST",
-    b"DELE",
-    b"CONN",
-    b"OPTI",
-    b"TRAC",
-    b"PATC",
-    b"PROP",
-    b"HTTP",
-)
+_HTTP = b"GET |PUT |HEAD|POST|DELE|CONN|OPTI|TRAC|PATC|PROP|HTTP".split(b"|")
+
 #: A client of HTTP/2 begins with "PRI * HTTP/2.0", its server with a frame of settings.
 _HTTP_2_PREFACE = b"PRI "
 _HTTP_2_SETTINGS = b"\4\0\0\0\0\0"

@@ -2,8 +2,8 @@
 
 Nearly all messages report a step of every environment in which no episode starts or ends. Two such
 messages differ only in rewards and observations, and their answers in the actions. All the rest is
-sent, or compared, as one piece of bytes (``benchmarks/codec.py``). The results are those of the
-functions in ``messages``.
+sent, or compared, as one piece of bytes (``benchmarks/codec.py``). The functions in
+``messages`` give the same results.
 """
 
 from collections.abc import Sequence

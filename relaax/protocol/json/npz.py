@@ -1,7 +1,7 @@
 """One array as the bytes of an ``.npz`` file, as ``numpy.savez_compressed(obj=array)`` writes it.
 
 An ``.npz`` is a zip archive with an ``.npy`` file in it. ``numpy.load`` reads the bytes of
-``dump``, and ``load`` reads those of every numpy. The formats are written out here because the
+``dump``, and ``load`` reads files of every numpy. The formats are written out here because the
 bytes come from strangers: nothing is unpickled, nothing is allocated before its size is known and
 allowed, and one frame of an Atari game takes a third of the time of the general-purpose library.
 
