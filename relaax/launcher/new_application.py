@@ -8,7 +8,6 @@ import re
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -35,16 +34,13 @@ Make the folder NAME with an environment to fill in, a configuration, a Procfile
 README. It can be trained as it is: "relaax-train" in the folder does so. The environment is a small
 simulator in plain Python, which you replace by your own."""
 
-_PLAIN = (
-    ("ENVIRONMENT", "the simulator, in plain Python, and the program that connects it"),
-    (
-        "FIRST_CHANGE",
-        "Replace the class `Simulator` in `environment.py` by yours: `restart` begins an episode, "
-        "`apply`\n   takes an action. A state is a number, a list, a numpy array, or a dict of "
-        "these by name.",
-    ),
-    ("SEVERAL", "`relaax-train --concurrency env=4` starts four"),
-)
+_PLAIN = {
+    "ENVIRONMENT": "the simulator, in plain Python, and the program that connects it",
+    "FIRST_CHANGE": "Replace the class `Simulator` in `environment.py` by yours: `restart` begins "
+    "an episode, `apply`\n   takes an action. A state is a number, a list, a numpy array, or a "
+    "dict of these by name.",
+    "SEVERAL": "`relaax-train --concurrency env=4` starts four",
+}
 
 
 def write_new_folder(directory: Path, files: Mapping[str, str]) -> list[Path]:
@@ -73,14 +69,15 @@ class Kind:
     section: str
     #: Keys of the template's YAML, each with another value.
     settings: tuple[str, ...]
-    #: Texts that stand in the other templates, and those to take in their place.
-    readme: tuple[tuple[str, str], ...]
-    program: tuple[tuple[str, str], ...] = ()
-    procfile: tuple[tuple[str, str], ...] = ()
+    #: By file: texts that stand in the template, and those to take in their place.
+    changes: Mapping[str, Mapping[str, str]]
 
 
 CHOICES = Kind(
-    "simulator", "choices", ("action_size: 3", "state_size: [2]", "rewards_gamma: 0.95"), _PLAIN
+    "simulator",
+    "choices",
+    ("action_size: 3", "state_size: [2]", "rewards_gamma: 0.95"),
+    {"README.md": _PLAIN},
 )
 
 #: The same simulator, whose point moves by as much as an action says.
@@ -88,19 +85,20 @@ NUMBERS = Kind(
     "simulator",
     "numbers",
     ("state_size: [2]", "rewards_gamma: 0.95"),
-    _PLAIN,
-    (
-        ("import sys\n", "import sys\nfrom typing import Any\n"),
-        ('{"type": "Discrete", "n": 3}', '{"type": "Box", "shape": [1], "low": -1, "high": 1}'),
-        (
+    {
+        "README.md": _PLAIN,
+        "environment.py": {
+            "import sys\n": "import sys\nfrom typing import Any\n",
+            '{"type": "Discrete", "n": 3}': '{"type": "Box", "shape": [1], "low": -1, "high": 1}',
             "Action 0 moves the point to the left, 1 leaves it where it is, 2 moves it to the "
-            "right.",
-            "An action is one number from -1 to 1: how far the point moves, and to which side.",
-        ),
-        ("action: int", "action: Any"),
-        ('time is out."', 'time is out.\n\n        ``action`` is a float32 array [1].\n        "'),
-        ("(action - 1)", "max(-1.0, min(1.0, float(action[0])))"),
-    ),
+            "right.": "An action is one number from -1 to 1: how far the point moves, and to which "
+            "side.",
+            "action: int": "action: Any",
+            'time is out."': "time is out.\n\n        ``action`` is a float32 array [1].\n"
+            '        "',
+            "(action - 1)": "max(-1.0, min(1.0, float(action[0])))",
+        },
+    },
 )
 
 
@@ -146,35 +144,26 @@ def write_new_application(directory: Path, kind: Kind, port: int = FIRST_PORT) -
 
     The folder is made if it is missing. ConfigurationError if it is not empty, or cannot be used.
     """
-    configuration = _read("servers.yaml") + _read(f"{kind.section}.yaml")
-    readme = (("NAME", directory.resolve().name), *kind.readme)
     if not 0 < port < MAX_PORT:
         raise ConfigurationError(f"--port-base is 1 to {MAX_PORT - 1}, not {port}")
-    return write_new_folder(
-        directory,
-        with_ports(
-            port,
-            {
-                "environment.py": _filled(_read(f"{kind.environment}.py"), kind.program),
-                "training.yaml": _with_settings(configuration, kind.settings),
-                "Procfile": _filled(_read("Procfile"), kind.procfile),
-                "test_environment.py": _read("test_environment.py"),
-                "README.md": _filled(_read("README.md"), readme),
-            },
-        ),
-    )
+    configuration = _read("servers.yaml") + _read(f"{kind.section}.yaml")
+    texts = {
+        "environment.py": _read(f"{kind.environment}.py"),
+        "training.yaml": _with_settings(configuration, kind.settings),
+        "Procfile": _read("Procfile"),
+        "test_environment.py": _read("test_environment.py"),
+        "README.md": _filled(_read("README.md"), {"NAME": directory.resolve().name}),
+    }
+    filled = {name: _filled(text, kind.changes.get(name, {})) for name, text in texts.items()}
+    return write_new_folder(directory, with_ports(port, filled))
 
 
 def with_ports(port: int, texts: Mapping[str, str]) -> dict[str, str]:
     """Return texts of templates with other ports, ``port`` for the first one."""
     return {
-        name: re.sub(rf"\blocalhost:({FIRST_PORT}|{FIRST_PORT + 1})\b", partial(_moved, port), text)
+        name: re.sub(r"\blocalhost:700([01])\b", lambda n: f"localhost:{port + int(n[1])}", text)
         for name, text in texts.items()
     }
-
-
-def _moved(port: int, found: re.Match[str]) -> str:
-    return f"localhost:{int(found[1]) - FIRST_PORT + port}"
 
 
 def kind_of_gymnasium(env_id: str) -> Kind:
@@ -198,17 +187,16 @@ def kind_of_gymnasium(env_id: str) -> Kind:
         "gymnasium_environment",
         section,
         (goal, *sizes),
-        (
-            ("ENVIRONMENT", f"makes {env_id}, and connects it"),
-            (
-                "FIRST_CHANGE",
-                "Wrap the environment in `make_environment` in `environment.py`, or return one of "
-                "your own there.",
-            ),
-            ("SEVERAL", "`--count` in the `Procfile` says how many there are"),
-        ),
-        (("CartPole-v1", env_id),),
-        ((":7001", ":7001 --count 8 --per-connection 8 --seed 1"),),
+        {
+            "README.md": {
+                "ENVIRONMENT": f"makes {env_id}, and connects it",
+                "FIRST_CHANGE": "Wrap the environment in `make_environment` in `environment.py`, "
+                "or return one of your own there.",
+                "SEVERAL": "`--count` in the `Procfile` says how many there are",
+            },
+            "environment.py": {"CartPole-v1": env_id},
+            "Procfile": {":7001": ":7001 --count 8 --per-connection 8 --seed 1"},
+        },
     )
 
 
@@ -301,9 +289,9 @@ def _with_settings(text: str, settings: tuple[str, ...]) -> str:
     return text
 
 
-def _filled(text: str, changes: tuple[tuple[str, str], ...]) -> str:
+def _filled(text: str, changes: Mapping[str, str]) -> str:
     """Return ``text`` with other words in place of the template's."""
-    for old, new in changes:
+    for old, new in changes.items():
         if old not in text:
             raise AssertionError(f"the template has no {old!r}")
         text = text.replace(old, new)
