@@ -24,8 +24,8 @@ from relaax.telemetry.logs import OLDER_FILES
 #: In a line that runs a learner, in any way.
 _RUNS_LEARNER = re.compile(r"relaax-learner|relaax\.server\.learner")
 
-#: In lines that run a program of RELAAX, and in lines that play environments.
-_OF_RELAAX, _PLAYS = re.compile(r"relaax[-.]"), re.compile(r"(^|\s)--rlx-server\b")
+#: In lines that run a program of RELAAX.
+_OF_RELAAX = re.compile(r"relaax[-.]")
 
 _PARAMETER_SERVER, _RLX = PARAMETER_SERVER.name, RLX_SERVER.name
 _LEARNER, _REPLAY = LEARNER.name, REPLAY_SERVER.name
@@ -43,9 +43,6 @@ _NO_LEARNER = (
     "environments would act, and nothing would be learnt"
 )
 
-
-#: Such a line chooses its folder itself.
-_GOES_ELSEWHERE = re.compile(r"\bcd\b")
 
 #: Options of servers whose values are files that are read. Others are written, or may be missing.
 _READ = ("--config", "--aws-keys", *FILES)
@@ -94,7 +91,7 @@ def check(processes: Sequence[Described], *, on_one_machine: bool = True) -> Fin
             found.mistakes.append(f"{process.name}: {process.mistake}")
         elif process.program and process.is_as_written:
             lines.append(process)
-        elif _OF_RELAAX.search(process.text) or not _PLAYS.search(process.text):
+        elif _OF_RELAAX.search(process.text) or not process.plays:
             is_read_whole = False
     if on_one_machine:
         found.mistakes.extend(_shared_ports(lines))
@@ -241,7 +238,7 @@ def _named(ports: set[int]) -> str:
 def _files(process: Described) -> Iterator[str]:
     """Yield the relative paths that a command reads, and without which it cannot start."""
     command = process.command
-    if command is None or _GOES_ELSEWHERE.search(command.text):
+    if command is None or command.goes_elsewhere:
         return
     words = command.started()
     script = python_program(words)

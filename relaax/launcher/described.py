@@ -110,6 +110,11 @@ class Described:
         return self.is_started_here and not self.command.is_made_by_a_shell
 
     @property
+    def plays(self) -> bool:
+        """Whether it plays environments: it is told where its RLX server is."""
+        return self.command is not None and bool(self.command.values(TO_RLX_SERVER))
+
+    @property
     def algorithm(self) -> AlgorithmSection | None:
         """The algorithm's section of a program of RELAAX whose configuration can be read."""
         return None if self.configuration is None else self.configuration.algorithm

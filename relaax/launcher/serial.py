@@ -8,7 +8,7 @@ from pathlib import Path
 from relaax.configuration.commands import ACTOR, PARAMETER_SERVER, REPLAY_SERVER, RLX_SERVER
 from relaax.errors import ConfigurationError
 from relaax.launcher.check import require_start_folder
-from relaax.launcher.described import TO_RLX_SERVER, Described, described, read_procfile
+from relaax.launcher.described import Described, described, read_procfile
 from relaax.launcher.shell_words import ShellCommand, python_program
 from relaax.server.serial.processes import Processes, Program
 
@@ -75,9 +75,7 @@ def _found(procfile: Path, settings: Sequence[str]) -> OneProcess:
         if needed not in servers:
             raise ConfigurationError(f"--serial: {procfile} has no line with {needed}")
     for process in processes:
-        if process.command is None or not process.command.values(TO_RLX_SERVER):
-            continue
-        if (program := _program(process.command)) is not None:
+        if process.plays and process.command and (program := _program(process.command)):
             return OneProcess(list(servers.values()), program, process.line)
     raise ConfigurationError(
         f"--serial: {procfile} has no environment: a line 'env: python FILE --rlx-server ...'"

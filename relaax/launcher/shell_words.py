@@ -25,9 +25,6 @@ _ADDRESS = re.compile(r"(?<![\w.:-])(?:\[[0-9A-Fa-f:.]+\]|[\w.-]+):\d+(?![\w.-])
 
 _PYTHON = re.compile(r"python[\d.]*")
 
-#: A shell makes something else of these.
-_MADE_BY_A_SHELL = re.compile(r"\bcd\b|[$`]")
-
 
 @dataclass(frozen=True)
 class Word:
@@ -70,9 +67,14 @@ class ShellCommand:
         return cls(text, tuple(words))
 
     @property
+    def goes_elsewhere(self) -> bool:
+        """Whether it chooses its folder itself."""
+        return any(word.is_program and word.value == "cd" for word in self.words)
+
+    @property
     def is_made_by_a_shell(self) -> bool:
         """Whether the folder, or an argument, is known only when a shell runs it."""
-        return _MADE_BY_A_SHELL.search(self.text) is not None
+        return self.goes_elsewhere or "$" in self.text or "`" in self.text
 
     def arguments(self, program: int) -> tuple[Word, ...]:
         """Return the words behind the one of this number, up to the next operator."""
