@@ -32,17 +32,6 @@ SAY_EVERY_S = 60.0
 _log = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True)
-class Training:
-    """How far a training is at one moment."""
-
-    steps: int
-    #: Of the parameters; None if they are not counted.
-    updates: int | None
-    #: That are connected to RLX servers.
-    environments: int
-
-
 @dataclass
 class _Report:
     reason: str
@@ -114,22 +103,26 @@ class Standstill:
         with self._lock:
             self._reports[part] = _Report(reason, waited_s, self._clock())
 
-    def look(self, training: Training) -> str:
+    def look(self, steps: int, updates: int | None, environments: int) -> str:
         """Return in words that the training stands still, and why; "" while it goes on.
 
-        The log says it, too, once a minute.
+        The training has taken ``steps`` and ``updates``, which are None if they are not counted,
+        and so many environments are connected to RLX servers. The log has the words, too, once a
+        minute.
         """
         now = self._clock()
-        self._had_environments |= training.environments > 0
-        self._steps.note(training.steps, now)
-        if self._updates.note(training.updates, now):
-            self._steps_at_update = training.steps
+        self._had_environments |= environments > 0
+        self._steps.note(steps, now)
+        if self._updates.note(updates, now):
+            self._steps_at_update = steps
         reports = self._heard_lately(now)
         steps_s, updates_s = self._steps.late_s(now), self._updates.late_s(now)
-        why_no_update = self._why_no_update(training, reports) if updates_s else ""
+        why_no_update = ""
+        if updates_s and updates is not None and self._learns:
+            why_no_update = self._why_no_update(steps, environments, reports)
         self._late = {"steps": steps_s, "updates": updates_s if why_no_update else 0.0}
         if steps_s:
-            self.said = f"no step for {steps_s:.0f} s: {self._why_no_step(training, reports)}"
+            self.said = f"no step for {steps_s:.0f} s: {self._why_no_step(environments, reports)}"
         elif why_no_update:
             self.said = f"no update for {updates_s:.0f} s: {why_no_update}"
         else:
@@ -156,28 +149,26 @@ class Standstill:
             }
             return dict(self._reports)
 
-    def _why_no_update(self, training: Training, reports: dict[str, _Report]) -> str:
+    def _why_no_update(self, steps: int, environments: int, reports: dict[str, _Report]) -> str:
         """Return why there is no update; "" where no update is due."""
-        if training.updates is None or not self._learns:
-            return ""
         if not self._has_learner:
-            due = ROLLOUTS * self._rollout_steps * max(training.environments, 1)
-            taken = training.steps - self._steps_at_update
+            due = ROLLOUTS * self._rollout_steps * max(environments, 1)
+            taken = steps - self._steps_at_update
             return f"{taken:,} steps came, and no worker sends a gradient" if taken > due else ""
         if LEARNER not in reports:
             return "no learner is heard of: does relaax-learner run, and reach this server?"
         return _waiting({LEARNER: reports[LEARNER]})
 
-    def _why_no_step(self, training: Training, reports: dict[str, _Report]) -> str:
+    def _why_no_step(self, environments: int, reports: dict[str, _Report]) -> str:
         waiting = _waiting(reports)
         if waiting:
             return waiting
-        if not training.environments and not self._had_environments:
+        if not environments and not self._had_environments:
             return "no environment has connected to an RLX server yet, and no actor has sent a step"
-        if not training.environments:
+        if not environments:
             return "no environment is connected to an RLX server any more"
-        connected = counted(training.environments, "environment")
-        be = "is" if training.environments == 1 else "are"
+        connected = counted(environments, "environment")
+        be = "is" if environments == 1 else "are"
         return f"{connected} {be} connected, and no reward comes: the simulator is busy, or hangs"
 
 

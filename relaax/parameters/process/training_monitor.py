@@ -11,7 +11,6 @@ from relaax.algorithm_base import ParameterServerBase, Phase, RefusesCalls, Runn
 from relaax.errors import CheckpointError
 from relaax.parameters.process.progress import StepRate, TrainingProgress
 from relaax.parameters.process.return_curve import ReturnCurve
-from relaax.parameters.process.standstill import Training
 from relaax.parameters.process.training_figures import TrainingFigures
 from relaax.parameters.sender_totals import SenderTotals
 from relaax.processes.periodic_tasks import Task, begin_tasks, do_due
@@ -232,7 +231,7 @@ class TrainingMonitor:
     def _look_for_a_standstill(self) -> None:
         server, figures = self._parameter_server, self._figures
         connected = figures.environments.total()
-        figures.standstill.look(Training(server.global_t(), server.updates(), connected))
+        figures.standstill.look(server.global_t(), server.updates(), connected)
 
     def _return_is_reached(self) -> bool:
         goal, returns = self._goal_return, self._figures.returns

@@ -150,7 +150,8 @@ def training_monitor(
     _restore(parameter_server)
     if events is not None:
         events.begin(parameter_server.global_t())
-    curve = None if store is None else ReturnCurve(store, _labels(configuration))
+    labels = PlotLabels(configuration.run_name, options.goal_episodes, options.goal_return)
+    curve = None if store is None else ReturnCurve(store, labels)
     if curve is not None:
         curve.restore(parameter_server.global_t())
     with naming_bind():
@@ -245,11 +246,6 @@ class _GlobalStep:
 
     def __call__(self) -> int:
         return 0 if self.parameter_server is None else self.parameter_server.global_t()
-
-
-def _labels(configuration: ParameterServerConfiguration) -> PlotLabels:
-    options = configuration.options
-    return PlotLabels(configuration.run_name, options.goal_episodes, options.goal_return)
 
 
 def _metrics(

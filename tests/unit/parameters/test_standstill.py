@@ -2,7 +2,7 @@
 
 import pytest
 
-from relaax.parameters.process.standstill import Standstill, Training
+from relaax.parameters.process.standstill import Standstill
 from relaax.parameters.process.training_figures import TrainingFigures
 from relaax.telemetry.metrics import LEARNER, Metrics, NullMetrics, WaitReport
 
@@ -29,7 +29,7 @@ class Watched:
             self.clock.now += 1
             for part, reason in waits.items():
                 self._report(part).note(reason)
-            self.standstill.look(Training(steps, updates, environments))
+            self.standstill.look(steps, updates, environments)
         return self.standstill.said
 
     def _report(self, part):
