@@ -1,7 +1,7 @@
 """The processes of a Procfile, described once for all that look at them and start them."""
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import redirect_stderr, redirect_stdout, suppress
 from dataclasses import dataclass, field, replace
 from enum import Enum
@@ -229,6 +229,16 @@ def _read(program: str, arguments: Sequence[str]) -> Configuration[Any]:
         raise ConfigurationError(reason if end.code else "it starts nothing") from end
 
 
+def require_lines(option: str, names: Iterable[str], processes: Sequence[Described]) -> None:
+    """Raise ConfigurationError for names in an option that no line has."""
+    lines = [process.line for process in processes]
+    for name in names:
+        if name not in lines:
+            raise ConfigurationError(
+                f"--{option}: the Procfile has no {name!r}; it has {', '.join(lines)}"
+            )
+
+
 def copied(
     processes: Sequence[Described], counts: Mapping[str, int], needs: Mapping[str, Needs]
 ) -> list[Described]:
@@ -237,12 +247,7 @@ def copied(
     ConfigurationError for a count of a line that is not there or cannot have copies, and for
     arguments that a server refuses.
     """
-    lines = [process.line for process in processes]
-    for name in counts:
-        if name not in lines:
-            raise ConfigurationError(
-                f"--concurrency: the Procfile has no {name!r}; it has {', '.join(lines)}"
-            )
+    require_lines("concurrency", counts, processes)
     found = []
     for process in processes:
         count = counts.get(process.line, 1)

@@ -25,7 +25,7 @@ import os
 import secrets
 import signal
 import sys
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
@@ -43,6 +43,7 @@ from relaax.launcher.described import (
     copied,
     described,
     read_procfile,
+    require_lines,
 )
 from relaax.launcher.engines.local import LocalEngine
 from relaax.launcher.engines.ray_cluster import on_ray
@@ -114,7 +115,10 @@ def _carry_out(arguments: argparse.Namespace) -> int:
 def _planned(processes: list[Described], arguments: argparse.Namespace) -> list[Described]:
     """Return the processes with their copies and needs, where any are asked for."""
     amounts = {option: getattr(arguments, option) for option in _AMOUNTS}
-    _require_lines(amounts, [each.line for each in processes], has_engine=arguments.on is not None)
+    for option, by_line in amounts.items():
+        if by_line and arguments.on is None:
+            raise ConfigurationError(f"--{option} is for --on: this machine's are not divided")
+        require_lines(option, by_line, processes)
     if arguments.on is None and not arguments.concurrency:
         return processes
     needs = {
@@ -356,19 +360,6 @@ def _counts(text: str) -> dict[str, int]:
     if any(amount != int(amount) for amount in found.values()):
         raise argparse.ArgumentTypeError(f"numbers of processes must be whole: {text!r}")
     return {name: int(amount) for name, amount in found.items()}
-
-
-def _require_lines(
-    amounts: Mapping[str, Mapping[str, float]], lines: Collection[str], *, has_engine: bool
-) -> None:
-    for option, by_line in amounts.items():
-        if by_line and not has_engine:
-            raise ConfigurationError(f"--{option} is for --on: this machine's are not divided")
-        for name in by_line:
-            if name not in lines:
-                raise ConfigurationError(
-                    f"--{option}: the Procfile has no {name!r}; it has {', '.join(lines)}"
-                )
 
 
 if __name__ == "__main__":
