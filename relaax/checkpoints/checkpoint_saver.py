@@ -177,6 +177,7 @@ class CheckpointSaver(Saver):
     def delete_all_but(self, steps: Collection[int]) -> None:
         """Delete the checkpoints of other steps."""
         for step in sorted(self.steps() - set(steps)):
+            self._set_aside_as.pop(step, None)
             self._delete(manifest_name(step))
 
     def close(self) -> None:

@@ -424,9 +424,14 @@ def test_a_part_of_a_set_that_did_not_become_whole_is_passed_over(shards_of, tmp
         bridge.synchronize(INITIAL, 10)
         shards.known.save_parts(SetName(20, bytes(8)), [10])  # and the first one is killed
     shards.close()
-    with shards_of(2, INITIAL, SGD_OF, tmp_path).bridge() as bridge:
+    again = shards_of(2, INITIAL, SGD_OF, tmp_path)
+    with again.bridge() as bridge:
         values = bridge.get_values()
+        bridge.synchronize(INITIAL, 5)
     assert (values.global_t, values.vector.tobytes()) == (10, saved.vector.tobytes())
+    again.first.save_checkpoint()
+    left = {path.name.split(".")[0] for path in (tmp_path / "shard-2-of-2").iterdir()}
+    assert left == {"cp-10", "cp-15"}, "the part is deleted"
 
 
 class TestASetThatIsNotWhole:
