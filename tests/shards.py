@@ -135,7 +135,7 @@ class Other:
     def leave(self):
         """Save what is to be saved before it ends."""
         self._port.refuse_calls()
-        self._first.save_set()
+        self.servicer.save_last(self._first)
 
     def close(self):
         self._first.close()

@@ -237,11 +237,11 @@ class FirstShard:
         return phase is Phase.CLOSING
 
     def save_set(self) -> None:
-        """Let all shards save; warn if they cannot, so that the last set is the one before."""
+        """Let all shards save; BridgeError if they cannot."""
         try:
             self._stub.SaveSet(shards_pb2.Done(), timeout=SAVE_DEADLINE_S)
         except grpc.RpcError as error:
-            _log.warning("the updates since the last set are not saved: %s", error.details())
+            raise BridgeError(f"the first shard at {self.url}: {error.details()}") from error
 
     def close(self) -> None:
         """Close the channels."""
@@ -256,6 +256,7 @@ class OtherServicer:
         self._server = server
         self._saver = saver
         self._saving = threading.Lock()
+        self._saved_updates = server.updates()
         self.saves = SaveRecord()
 
     def handlers(self) -> grpc.GenericRpcHandler:
@@ -269,13 +270,23 @@ class OtherServicer:
             name.require_valid()
             with self._saving, self.saves.saving():
                 self._saver.name, self._saver.kept = name, set(part.kept)
+                updates = self._server.updates()
                 self._server.save_checkpoint()
+                self._saved_updates = updates
         except ValueError as error:
             refuse(_log, context, error)
         except (CheckpointError, OSError) as error:
             refuse(_log, context, error, grpc.StatusCode.FAILED_PRECONDITION)
         sys.audit("relaax.shards.part")
         return shards_pb2.Done()
+
+    def save_last(self, first: FirstShard) -> None:
+        """Let all shards save before this one ends; warn if updates of it remain in no set."""
+        try:
+            first.save_set()
+        except BridgeError as error:
+            if self._server.updates() != self._saved_updates:
+                _log.warning("the updates since the last set are not saved: %s", error)
 
 
 def serve_slice(
@@ -317,7 +328,7 @@ def serve_slice(
         operators.begin()
         if not first.until_over(stop, options.give_up):
             port.refuse_calls()
-            first.save_set()
+            servicer.save_last(first)
     return 0
 
 

@@ -303,11 +303,18 @@ def test_all_that_are_stopped_one_after_another_lose_no_more_than_comes_meanwhil
 def test_a_shard_that_ends_without_the_first_one_says_what_is_not_saved(
     shards_of, tmp_path, caplog
 ):
-    shards = shards_of(2, INITIAL, SGD_OF, tmp_path)
-    shards.stop_first()
-    shards.others[2].leave()
+    shards = shards_of(3, INITIAL, SGD_OF, tmp_path)
+    with shards.bridge() as bridge:
+        bridge.synchronize(INITIAL, 10)
+        shards.first.save_checkpoint()
+        said = "the updates since the last set are not saved: the first shard at "
+        shards.stop_first()
+        shards.others[2].leave()
+        assert said not in caplog.text, "all of its updates are saved"
+        shards.others[3].server.bridge().synchronize(slice_of(INITIAL, 3, 3), 0)
+        shards.others[3].leave()
+        assert said in caplog.text
     shards.start_first()
-    assert "the updates since the last set are not saved: " in caplog.text
 
 
 def test_a_shard_that_is_stopped_without_a_place_for_checkpoints_ends(shards_of):
