@@ -19,7 +19,7 @@ QUOTED = [
     for block in re.findall(
         r"```python\n(.*?)```", PAGE.partition("\n## With the library")[2], flags=re.DOTALL
     )
-    if re.search(r"class (Reinforce|Config)\b", block)
+    if re.search(r"class (Reinforce|Config\(ConfigBase\))|^def make_\w+\(config, \w", block, re.M)
 ]
 
 
@@ -30,7 +30,7 @@ def statements(code: str) -> list[str]:
 
 
 def test_the_page_quotes_the_example():
-    assert len(QUOTED) >= 2
+    assert len(QUOTED) >= 5
 
 
 @pytest.mark.parametrize("block", QUOTED, ids=lambda block: block.split("\n")[0])
