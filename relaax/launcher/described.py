@@ -126,7 +126,12 @@ class Described:
 
     @property
     def listens(self) -> Address | None:
-        """Where it listens, as it is written: a shard at its place among all."""
+        """Where it listens, as it is written: a shard at its place among all.
+
+        A learner that draws from replay servers does not listen.
+        """
+        if self.program == LEARNER.name and getattr(self.options, "replay_servers", None):
+            return None
         place: Address | None = getattr(self.options, "place", getattr(self.options, "bind", None))
         return place
 

@@ -65,6 +65,13 @@ def test_two_processes_at_one_port_are_named(case):
     )
 
 
+def test_learners_beside_replay_servers_listen_at_no_port(case):
+    case.sections["relaax-learner"] |= {"--replay-servers": ["localhost:7003"]}
+    case.lines["second"] = f"{case.lines['learner']} --checkpoint-dir second"
+    case.lines["replay"] = f"relaax-replay-server --config {case.path} --bind localhost:7003"
+    assert case.check().mistakes == []
+
+
 def test_an_address_at_which_no_process_listens_is_named(case):
     case.sections["relaax-learner"]["--bind"] = "localhost:7005"
     assert case.check().mistakes == [
