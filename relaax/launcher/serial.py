@@ -74,12 +74,19 @@ def _found(procfile: Path, settings: Sequence[str]) -> OneProcess:
     for needed in (PARAMETER_SERVER.name, RLX_SERVER.name):
         if needed not in servers:
             raise ConfigurationError(f"--serial: {procfile} has no line with {needed}")
-    for process in processes:
-        if process.plays and process.command and (program := _program(process.command)):
-            return OneProcess(list(servers.values()), program, process.line)
-    raise ConfigurationError(
-        f"--serial: {procfile} has no environment: a line 'env: python FILE --rlx-server ...'"
-    )
+    programs = [
+        (not process.plays, program, process.line)
+        for process in processes
+        if process.command is not None and not process.program
+        if (program := _program(process.command)) is not None
+    ]
+    if not programs:
+        raise ConfigurationError(
+            f"--serial: {procfile} has no environment: a line 'env: python FILE'"
+        )
+    # Any program of Python may have the address in its code; one that is told it surely has one.
+    _, program, line = min(programs, key=lambda each: each[0])
+    return OneProcess(list(servers.values()), program, line)
 
 
 def _procfiles_that_name(path: Path) -> list[Path]:

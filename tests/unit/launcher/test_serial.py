@@ -37,6 +37,12 @@ def test_servers_and_environment_are_found(tmp_path: Path, monkeypatch: pytest.M
     assert processes.environment.arguments == ["--rlx-server", "localhost:7001", "--count", "2"]
 
 
+def test_a_program_with_the_address_in_its_code_is_run_where_no_line_is_told_one(tmp_path: Path):
+    text = f"{SERVERS}tb: tensorboard --logdir x\nmine: exec python my_simulator.py\n"
+    assert line_of(procfile(tmp_path, text)) == "mine"
+    assert line_of(procfile(tmp_path, text + ENVIRONMENT)) == "env"
+
+
 @pytest.mark.parametrize("folder", [".", "Procfiles"])
 def test_the_procfile_of_a_yaml_file_is_found(tmp_path: Path, folder: str) -> None:
     config = tmp_path if folder == "." else tmp_path / "config"
@@ -88,7 +94,7 @@ def test_a_yaml_file_of_this_repository_leads_to_its_environment(
 @pytest.mark.parametrize(
     ("text", "refusal"),
     [
-        (SERVERS, "has no environment: a line 'env: python FILE --rlx-server ...'"),
+        (SERVERS, "has no environment: a line 'env: python FILE'"),
         (ENVIRONMENT, "has no line with relaax-parameter-server"),
         (SERVERS.splitlines()[0] + "\n" + ENVIRONMENT, "has no line with relaax-rlx-server"),
         (
