@@ -50,6 +50,9 @@ _PROGRAMS: Mapping[str, Command[Any]] = {
 #: Of all others each process has a name of its own in the YAML file, or there is only one.
 _MAY_BE_COPIED = (RLX_SERVER.name, ACTOR.name, "")
 
+#: Programs that are stopped after all others, which deliver to them; learners publish.
+_TURNS = {LEARNER.name: 1, REPLAY_SERVER.name: 2, PARAMETER_SERVER.name: 2}
+
 #: The option with which an environment's program is told where its RLX server is.
 TO_RLX_SERVER = "--rlx-server"
 
@@ -123,6 +126,11 @@ class Described:
     def options(self) -> Any:
         """The options of a program of RELAAX whose configuration can be read."""
         return None if self.configuration is None else self.configuration.options
+
+    @property
+    def turn_to_stop(self) -> int:
+        """When it is stopped: processes with lower numbers are first."""
+        return _TURNS.get(self.program, 0)
 
     @property
     def listens(self) -> Address | None:

@@ -1,10 +1,12 @@
 """The command ``relaax-train``, which runs all processes of a training.
 
 Each process runs in a session of its own, so Ctrl-C reaches the launcher alone. The launcher
-then sends SIGTERM to all processes: the parameter server writes a checkpoint, and the RLX server
-and the clients exit. The same happens when one process exits by itself; with ``--restart`` a
-process that was killed is started again. A process that still runs after 30 seconds is killed. When
-the launcher itself is killed, they are stopped in the same way.
+then sends SIGTERM to the processes in turns, so that each can deliver what it has: to environments,
+RLX servers and all others, to learners, and to replay servers and parameter servers, which write
+checkpoints. Nothing waits for longer than 10 seconds for its turn. The same happens when one
+process exits by itself; with ``--restart`` a process that was killed is started again. What still
+runs 30 seconds after the last turn is killed. When the launcher itself is killed, all are stopped
+at once.
 
 The exit status is
 
@@ -296,8 +298,8 @@ def _run(processes: list[Described], log: ProcessLog | None, arguments: argparse
     printer = LivePrinter(sys.stdout, log)
     try:
         with _engine_of(processes, arguments, printer.interval_s) as engine:
-            names = [process.name for process in processes]
-            return Runner(names, engine, printer, arguments.restart).run()
+            turns = {process.name: process.turn_to_stop for process in processes}
+            return Runner(turns, engine, printer, arguments.restart).run()
     except KeyboardInterrupt:  # before anything was started
         return 128 + signal.SIGINT
     finally:

@@ -1,4 +1,4 @@
-"""Runs processes, and stops all when one exits.
+"""Runs processes, and stops all, in turns, when one exits.
 
 Each process has a thread that starts it, passes its output on, and reports its end. The main thread
 prints, decides whether a process starts again, and sends signals.
@@ -9,7 +9,7 @@ import signal
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from datetime import datetime
 from typing import Any, Protocol
@@ -24,6 +24,9 @@ SYSTEM = "system"
 
 #: How long a process may take to exit after SIGTERM: a large checkpoint goes to S3 meanwhile.
 GRACE_S = 30.0
+
+#: How long later turns wait for the processes of earlier ones, which may deliver to theirs.
+TURN_S = 10.0
 
 #: How long a process that is killed may take until its end is known.
 _KILL_S = 10.0
@@ -81,19 +84,24 @@ class Engine(Protocol):
 class Runner:
     """Runs processes. When one exits, or after SIGINT or SIGTERM, it stops all and waits.
 
-    With ``restarts`` a process that a signal ends, which was not sent from here, is started again.
+    ``turns`` has the names of the processes; those with lower numbers are stopped first. With
+    ``restarts`` a process that a signal ends, which was not sent from here, is started again.
     """
 
     def __init__(
-        self, names: Iterable[str], engine: Engine, printer: Any, restarts: bool = False
+        self, turns: Mapping[str, int], engine: Engine, printer: Any, restarts: bool = False
     ) -> None:
         self._printer = printer
         self._restarts = restarts
         self._events: queue.Queue[Message] = queue.Queue()
         self._processes = {
             name: _Process(name, engine, self._events, colour)
-            for name, colour in zip(names, get_colours(), strict=False)
+            for name, colour in zip(turns, get_colours(), strict=False)
         }
+        self._turns = turns
+        #: The turns that have not been stopped yet, and when the first of them is at the latest.
+        self._next_turns = sorted(set(turns.values()))
+        self._next_at = float("inf")
         printer.make_room_for([SYSTEM, *self._processes])
         engine.on_change = lambda name: self._processes[name].start_again()
         self._status: int | None = None
@@ -106,7 +114,7 @@ class Runner:
             signal.signal(number, self._receive)
         for process in self._processes.values():
             process.begin()
-        while not all(process.has_ended for process in self._processes.values()):
+        while self._running():
             with suppress(queue.Empty):
                 self._handle(self._events.get(timeout=_LOOK_S))
             self._look()
@@ -123,9 +131,11 @@ class Runner:
             self._say(f"{signal.Signals(number).name} received")
             self._status = 128 + number
             self._stop()
+        if self._kill_at is not None and self._next_turns and self._is_next_due():
+            self._stop_next()
         if self._kill_at is not None and time.monotonic() >= self._kill_at:
             self._kill_at = float("inf")
-            self._send(signal.SIGKILL)
+            self._send(signal.SIGKILL, self._running())
 
     def _handle(self, message: Message) -> None:
         match message.type:
@@ -167,14 +177,27 @@ class Runner:
 
     def _stop(self) -> None:
         if self._kill_at is None:
-            self._kill_at = time.monotonic() + GRACE_S
-            self._send(signal.SIGTERM)
+            self._stop_next()
 
-    def _send(self, number: signal.Signals) -> None:
-        for process in self._processes.values():
-            if not process.has_ended:
-                self._say(f"sending {number.name} to {process.name} (pid {process.pid})")
-                process.send(number)
+    def _stop_next(self) -> None:
+        """Stop the processes whose turn it is."""
+        turn, now = self._next_turns.pop(0), time.monotonic()
+        self._next_at, self._kill_at = now + TURN_S, now + GRACE_S
+        self._send(signal.SIGTERM, (p for p in self._running() if self._turns[p.name] == turn))
+
+    def _is_next_due(self) -> bool:
+        """Return whether the processes of the turns before have ended, or had their time."""
+        turn, running = self._next_turns[0], self._running()
+        is_first = all(self._turns[process.name] >= turn for process in running)
+        return is_first or time.monotonic() >= self._next_at
+
+    def _running(self) -> "list[_Process]":
+        return [process for process in self._processes.values() if not process.has_ended]
+
+    def _send(self, number: signal.Signals, processes: "Iterable[_Process]") -> None:
+        for process in processes:
+            self._say(f"sending {number.name} to {process.name} (pid {process.pid})")
+            process.send(number)
 
     def _say(self, text: str) -> None:
         self._printer.write(Message("line", f"{text}\n", datetime.now(), SYSTEM, None))

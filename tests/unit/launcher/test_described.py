@@ -120,7 +120,8 @@ def test_addresses_that_are_not_written_are_told_too(tmp_path):
     path = tmp_path / "sac.yaml"
     path.write_text(yaml.safe_dump({"algorithm": {"name": "sac", "action_size": 1}}))
     lines = {
-        "learner": f"relaax-learner --config {path} --replay-servers localhost:7004 other:7005",
+        "learner": f"relaax-learner --config {path}",
+        "drawing": f"relaax-learner --config {path} --replay-servers localhost:7004 other:7005",
         "rlx": f"relaax-rlx-server --config {path}",
         "actor": f"relaax-actor --config {path} --env Pendulum-v1 2>&1 | tee log",
         "replay": f"relaax-replay-server --config {path} --bind localhost:7004",
@@ -131,9 +132,10 @@ def test_addresses_that_are_not_written_are_told_too(tmp_path):
     }
     found = {name: each.text for name, each in told(planned(lines, {}), places).items()}
     # Nothing listens at the parameter server's, which stays as it is.
-    learner = f"{lines['learner']} --replay-servers 10.0.0.4:7004 other:7005 --bind 10.0.0.1:7001"
     assert found == {
-        "learner": learner,
+        "learner": f"{lines['learner']} --bind 10.0.0.1:7001",
+        # A learner that draws from replay servers listens nowhere.
+        "drawing": f"{lines['drawing']} --replay-servers 10.0.0.4:7004 other:7005",
         "rlx": f"{lines['rlx']} --learner 10.0.0.1:7001 --bind 10.0.0.2:7002",
         "actor": lines["actor"].replace(" 2>&1", " --learner 10.0.0.1:7001 2>&1"),
         "replay": f"{lines['replay']} --bind 10.0.0.4:7004",

@@ -95,7 +95,8 @@ def _run(machines, printed, monkeypatch):
             for each in what:
                 machines.does[name].put(each)
         machines.starts.clear()
-        runner, status = Runner(does, machines, printed, restarts), []
+        turns = {name: 1 if name == "ps" else 0 for name in does}
+        runner, status = Runner(turns, machines, printed, restarts), []
         thread = threading.Thread(target=lambda: status.append(runner.run()))
         thread.start()
         thread.join(30)
@@ -110,6 +111,30 @@ def test_lines_are_printed_with_the_name_and_one_status_is_all_s(run, machines, 
     for line in ("ps: one", "ps: two", "env: three", "system: ps started (pid=101 at 10.0.0.2)"):
         assert line in printed.lines
     assert machines.signals == [("env", signal.SIGTERM)]
+
+
+def test_a_parameter_server_is_stopped_when_those_that_deliver_to_it_have_ended(run, machines):
+    assert run(ps=[], env=[3], rlx=[]) == 3
+    assert machines.signals == [("rlx", signal.SIGTERM), ("ps", signal.SIGTERM)]
+
+
+def test_a_process_that_does_not_end_does_not_keep_a_later_turn_waiting(run, machines, monkeypatch):
+    stop = machines.signal
+
+    def ignored_by_rlx(name, number):
+        if name == "rlx":
+            machines.signals.append((name, number))
+            machines.does["rlx"].put(0) if number == signal.SIGKILL else None
+        else:
+            stop(name, number)
+
+    machines.signal = ignored_by_rlx
+    monkeypatch.setattr("relaax.launcher.runner.TURN_S", 0.2)
+    monkeypatch.setattr("relaax.launcher.runner.GRACE_S", 0.4)
+    assert run(ps=[], env=[3], rlx=[]) == 3
+    assert machines.signals == [
+        ("rlx", signal.SIGTERM), ("ps", signal.SIGTERM), ("rlx", signal.SIGKILL),
+    ]  # fmt: skip
 
 
 def test_a_process_whose_machine_is_gone_starts_again_on_another_one(run, machines, printed):
