@@ -7,9 +7,7 @@ The transport; an algorithm uses it unless it exports a ``BridgeControl`` of its
 ``sharded``            the same to a parameter server in several shards
 ``service``            the server's end; it calls roles
 ``sender_totals``      steps that were counted of each sender, now and in a checkpoint
-``places``             which place an environment has among all
-``gate``               keeps calls out of a parameter server that is about to stop
-``traffic``            counts its calls and their bytes
+``callers``            the callers of a parameter server: their admission, calls and environments
 ``vectors``            messages that carry a vector, made and read
 ``training_watch``     reports steps, and asks whether the training is over
 

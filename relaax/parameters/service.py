@@ -3,13 +3,10 @@
 import logging
 import secrets
 import sys
-import threading
-import time
-from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
-from typing import NamedTuple, NoReturn, TypeVar
+from typing import NoReturn, TypeVar
 
 import grpc
 
@@ -17,15 +14,13 @@ from relaax.algorithm_base import DEFAULT, Gradient, ParameterLink, Phase, Slice
 from relaax.errors import NotContinued, ParameterServerAway
 from relaax.net.refusals import address_of, handlers_of
 from relaax.parameters import bridge_pb2
-from relaax.parameters.gate import Gate
-from relaax.parameters.places import Places
+from relaax.parameters.callers import Gate, Listeners, Places, Traffic
 from relaax.parameters.sender_totals import (
     CountedSteps,
     SenderTotals,
     require_possible,
     require_reachable,
 )
-from relaax.parameters.traffic import Traffic
 from relaax.parameters.vectors import (
     PHASES,
     SERVICE,
@@ -39,10 +34,6 @@ from relaax.parameters.vectors import (
 from relaax.telemetry.kept_counts import KeptCounts
 from relaax.telemetry.throttled_log import FailureLog, in_words
 
-#: A caller that has not asked for so long is gone: RLX servers ask twice a second, learners more
-#: often.
-LATELY_S = 5.0
-
 _log = logging.getLogger(__name__)
 
 #: A parameter server that is about to stop waits so long for its calls. All are far shorter but the
@@ -51,39 +42,6 @@ CALL_S = 1.0
 
 #: Environments of one RLX server.
 _MOST_PLACES = 65_536
-
-
-class _Told(NamedTuple):
-    phase: Phase
-    at: float
-
-
-class Listeners:
-    """Remembers the phase that each caller was answered with last. For several threads."""
-
-    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
-        self._clock = clock
-        self._lock = threading.Lock()
-        #: By caller; the latest callers at the end.
-        self._told: OrderedDict[str, _Told] = OrderedDict()
-
-    def tell(self, caller: str, phase: Phase) -> None:
-        """Take note that a caller is answered with a phase."""
-        with self._lock:
-            self._told[caller] = _Told(phase, self._clock())
-            self._told.move_to_end(caller)
-            self._forget()
-
-    def all_know(self, phase: Phase) -> bool:
-        """Return whether all callers of the last seconds were answered with this phase."""
-        with self._lock:
-            self._forget()
-            return all(told.phase is phase for told in self._told.values())
-
-    def _forget(self) -> None:
-        oldest = self._clock() - LATELY_S
-        while self._told and next(iter(self._told.values())).at < oldest:
-            self._told.popitem(last=False)
 
 
 Reply = TypeVar("Reply")

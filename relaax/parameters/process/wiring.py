@@ -219,7 +219,7 @@ def _first_port(
     senders: SenderTotals,
 ) -> Callable[[], RunningParameterServer]:
     """Let a parameter server own the first slice; return the function that opens its port."""
-    initial = parameter_server.bridge().get_values().vector
+    initial = parameter_server.bridge().pull().vector
     if initial is None:
         raise ConfigurationError("--shard: this algorithm has no values that could be divided")
     part = parameter_server.divide(Shard(1, others.count))

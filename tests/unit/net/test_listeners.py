@@ -3,7 +3,7 @@
 from clock import Clock
 
 from relaax.algorithm_base import Phase
-from relaax.parameters.service import LATELY_S, Listeners
+from relaax.parameters.callers import LATELY_S, Listeners
 
 
 def test_all_recent_callers_must_hear_of_the_end():

@@ -2,7 +2,7 @@
 
 from clock import Clock
 
-from relaax.parameters.places import LEASE_S, Places
+from relaax.parameters.callers import LEASE_S, Places
 
 ONE, OTHER = 11, 12
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from stored_metrics import StoredMetrics
 
-from relaax.parameters import bridge_pb2, service, traffic
+from relaax.parameters import bridge_pb2, callers, service
 from relaax.parameters.parameter_server import ParameterService
 from relaax.parameters.published import PublishedParameters
 from relaax.parameters.vectors import WithVector
@@ -21,7 +21,7 @@ RATES = {"publishes": 1, "reads": 2, "bytes in": 12, "bytes out": 12}
 def _clock(monkeypatch):
     """The seconds that a parameter server sees pass."""
     now = [0.0]
-    make = traffic.Traffic
+    make = callers.Traffic
     monkeypatch.setattr(service, "Traffic", lambda metrics: make(metrics, lambda: now[0]))
     return now
 
