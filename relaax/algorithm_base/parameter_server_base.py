@@ -25,7 +25,7 @@ class Slice(Protocol):
     def apply(self, gradient: Gradient, at: int) -> None:
         """Apply a gradient as at global step ``at``, and count the steps behind it.
 
-        ValueError for another size than that of the slice, and for a gradient that is not finite.
+        ValueError for another size than the slice's, and for a gradient that is not finite.
         """
 
     def begin_with(self, vector: FloatVector) -> None:
@@ -47,7 +47,7 @@ class ParameterServerBase(ABC):
         parameter_server.save_checkpoint()
         parameter_server.close()
 
-    Bridge calls arrive on other threads meanwhile.
+    Calls of the bridge arrive on other threads.
     """
 
     def __init__(self, config: ConfigBase, saver: Saver, metrics: Metrics) -> None:
@@ -68,7 +68,7 @@ class ParameterServerBase(ABC):
         """Save the state through the saver."""
 
     def save_published(self) -> None:
-        """Save what a learner has published since anything was saved, until the next checkpoint.
+        """Save publications that are newer than all that is saved, until the next checkpoint.
 
         By default nothing is published. It must not take long where there is nothing new.
         """
@@ -82,7 +82,7 @@ class ParameterServerBase(ABC):
         """Return the object that answers workers."""
 
     def updates(self) -> int | None:
-        """Return how often the parameters have been changed; None, by default, if not counted."""
+        """Return the number of changes of the parameters; None, by default, if not counted."""
         return None
 
     def checkpoint_location(self) -> str:
@@ -94,7 +94,7 @@ class ParameterServerBase(ABC):
         return False
 
     def max_global_step(self) -> float | None:
-        """Return the global step at which the training is over; None, by default, if none is known.
+        """Return the global step at which the training is over; None, by default, if not known.
 
         Progress is shown against it.
         """
@@ -109,10 +109,10 @@ class ParameterServerBase(ABC):
         raise ConfigurationError("--shard: the parameter server of this algorithm has no shards")
 
     def stop_training(self) -> None:
-        """Change nothing from now on, so that what is saved next is what was reached.
+        """Change nothing from now on, so that the next checkpoint is the result of the training.
 
-        The training is over, or this process is about to end. What still comes is ignored.
+        The training is over, or this process is about to end. Later updates are ignored.
         """
 
     def close(self) -> None:
-        """Release what the parameter server holds."""
+        """Release the parameter server's resources."""

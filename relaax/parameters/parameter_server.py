@@ -179,15 +179,13 @@ class ParameterServer(ParameterServerBase):
     def divide(self, shard: Shard) -> Slice:
         """Own the slice of ``shard`` alone; see ``ParameterServerBase``."""
         store = self._store
-        initial = store.pull().vector
-        if not isinstance(store, ParameterStore) or initial is None or not self._has_shards:
+        if not isinstance(store, ParameterStore) or not self._has_shards:
             raise ConfigurationError(
                 "--shard: only parameters that single gradients move have shards; for what a "
                 "learner publishes there are replicas (--replica-of)"
             )
-        size = initial.size
         try:
-            part = store.keep(*shard.place(size))
+            part = store.keep(*shard.place(store.size))
         except ValueError as error:
             raise ConfigurationError(f"--shard {shard}: {error}: give fewer shards") from error
         self._fingerprint = {**self._fingerprint, "shard": str(shard)}

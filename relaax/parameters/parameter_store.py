@@ -160,6 +160,11 @@ class ParameterStore(Store):
         """Number of applied updates."""
         return self._version
 
+    @property
+    def size(self) -> int:
+        """Number of parameters."""
+        return self._parameters.size
+
     def keep(self, begin: int, end: int) -> "StoredSlice":
         """Hold no more than the entries [begin, end), before any update, and return these.
 
