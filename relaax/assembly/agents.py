@@ -1,6 +1,7 @@
 """Wires the actor of a worker, whatever the algorithm is."""
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -18,7 +19,7 @@ from relaax.algorithm_base import (
     ParameterLink,
     ValueSource,
 )
-from relaax.assembly.parts import ExperienceParts, MethodBuilder, PolicyParts
+from relaax.assembly.parts import ExperienceParts, MethodBuilder, PolicyParts, WorkerParts
 from relaax.assembly.placing import in_worker
 from relaax.learning.exploration.noise import UniformAtFirst
 from relaax.learning.filters import FilteringModel, Filters
@@ -29,6 +30,9 @@ from relaax.learning.previous import PreviousStep
 from relaax.learning.rollouts import RolloutStore
 from relaax.learning.steps import StepRecorder
 from relaax.parameters.published import PublishedSource
+
+#: Makes parameters of a flat vector.
+Unpack: TypeAlias = Callable[[FloatVector], NetworkParameters]
 
 
 def prepare_to_fork() -> None:
@@ -56,48 +60,24 @@ def make_actor(
     """
     prepare_to_fork()
     from relaax.learning.networks.parameters_tf import ParameterTensors
-    from relaax.learning.tensorflow_runtime_tf import configure_tensorflow
 
     parts, recording = builder.policy(seed), builder.experience()
     worker, filters = recording.worker, parts.filters
-    configure_tensorflow(
-        parts.gpu,
-        has_the_machine=worker is not None and learns_in_background,
-        splits_operations=worker is not None and worker.waits == "always",
-    )
+    _configure(parts, worker, learns_in_background)
     tensors, size = ParameterTensors(parts.network, parts.gpu), parts.network.manifest.size
-    source: Any = filters.bridged(parameter_server)
-    if worker is None:
-        counts_steps = recording.is_on_policy and recording.is_published
-        source = filters.sourced(
-            PublishedSource(parameter_server) if counts_steps else parameter_server
-        )
-    model = clean = _model_of(parts, recording, tensors)
-    unpack = tensors.unpack
-    if worker is None and filters.states:
-        model = FilteringModel(model, filters.states)
-    if parts.perturbed is not None:
-        noisy = parts.perturbed(unpack, model)
-        unpack, model = noisy.unpack, noisy
+    source = _source(filters, recording, parameter_server)
+    clean = _model_of(parts, recording, tensors)
+    model, unpack = _exploring(clean, tensors.unpack, parts, is_filtered=worker is not None)
 
     def parameters_of(vector: FloatVector) -> NetworkParameters:
         return unpack(vector[:size])
 
-    policy, policies = CurrentPolicy(parameters_of, source.pull()), None
-    if parts.policy_of is not None:
-        policies = NamedPolicies(
-            policy,
-            parts.policy_of,
-            lambda name: filters.beside(PolicySource(parameter_server, name)),
-            parameters_of,
-            parts.places,
-            recording.pull_interval_s,
-            parts.pins_episodes,
-        )
+    policy = CurrentPolicy(parameters_of, source.pull())
+    policies = _policies(parts, recording, policy, parameters_of, parameter_server)
     random = np.random.default_rng(None if parts.seed is None else [parts.seed, seed])
     if parts.random_steps is not None:
         model = UniformAtFirst(model, parts.random_steps, lambda: policy.global_t, random)
-    sink: ExperienceSink[Any]
+    sink: ExperienceSink[Any] = NullExperience()
     rollouts: Recorder[Any] | None = None
     if worker is None:
         sink, rollouts = _delivering(recording, source, policy, parameter_server, experience)
@@ -106,8 +86,6 @@ def make_actor(
             builder, worker, policy, source, parameter_server, random, learns_in_background
         )
         rollouts = RolloutStore(worker.rollout_len, recording.columns)
-    else:
-        sink = NullExperience()
     make_noise, metrics = parts.make_noise, parameter_server.metrics()
     return Actor(
         preprocessor=_preprocessor(parts, filters if worker is not None else None),
@@ -135,6 +113,57 @@ def make_actor(
         ),
         places=parts.places,
         policies=policies,
+    )
+
+
+def _configure(parts: PolicyParts, worker: WorkerParts | None, learns_in_background: bool) -> None:
+    from relaax.learning.tensorflow_runtime_tf import configure_tensorflow
+
+    configure_tensorflow(
+        parts.gpu,
+        has_the_machine=worker is not None and learns_in_background,
+        splits_operations=worker is not None and worker.waits == "always",
+    )
+
+
+def _source(filters: Filters, recording: ExperienceParts, parameter_server: ParameterLink) -> Any:
+    """Return where values come from, and where gradients go if the worker learns."""
+    if recording.worker is not None:
+        return filters.bridged(parameter_server)
+    counts_steps = recording.is_on_policy and recording.is_published
+    return filters.sourced(PublishedSource(parameter_server) if counts_steps else parameter_server)
+
+
+def _exploring(
+    model: PolicyModel, unpack: Unpack, parts: PolicyParts, is_filtered: bool
+) -> tuple[PolicyModel, Unpack]:
+    """Return what chooses actions, by filtered states and with noise on its parameters."""
+    if parts.filters.states and not is_filtered:
+        model = FilteringModel(model, parts.filters.states)
+    if parts.perturbed is None:
+        return model, unpack
+    noisy = parts.perturbed(unpack, model)
+    return noisy, noisy.unpack
+
+
+def _policies(
+    parts: PolicyParts,
+    recording: ExperienceParts,
+    policy: CurrentPolicy,
+    parameters_of: Unpack,
+    parameter_server: ParameterLink,
+) -> NamedPolicies | None:
+    """Return the policies that episodes are played with; None where there is one."""
+    if parts.policy_of is None:
+        return None
+    return NamedPolicies(
+        policy,
+        parts.policy_of,
+        lambda name: parts.filters.beside(PolicySource(parameter_server, name)),
+        parameters_of,
+        parts.places,
+        recording.pull_interval_s,
+        parts.pins_episodes,
     )
 
 
