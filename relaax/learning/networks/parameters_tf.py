@@ -30,15 +30,20 @@ def outputs_of(
     }
 
 
-def unrolled(network: Network, vector: tf.Tensor, rollouts: Any) -> dict[str, tf.Tensor]:
-    """Return what each head puts out, [T + 1, K, outputs] by name, for K rollouts of T rows.
+def unrolled(
+    network: Network, vector: tf.Tensor, rollouts: Any, heads: Sequence[str] | None = None
+) -> dict[str, tf.Tensor]:
+    """Return the outputs of ``heads``, [T + 1, K, outputs] by name, for K rollouts of T rows.
+
+    None: of all heads.
 
     vector: float32 [size], in the order of the network's manifest. rollouts: a ``RolloutBatch``, or
     the same as tensors. A recurrent layer begins with their ``recurrent_state``, and no gradient
     flows into their burn-in.
     """
     rows = rollouts.observations, rollouts.starts, rollouts.recurrent_state, rollouts.valid
-    return layers_tf.unroll(network, _by_name(network.manifest, vector), *rows)
+    chosen = None if heads is None else [network.head(name) for name in heads]
+    return layers_tf.unroll(network, _by_name(network.manifest, vector), *rows, heads=chosen)
 
 
 class ParameterTensors:

@@ -67,6 +67,7 @@ def test_a_vector_of_parameters_is_unrolled_over_rollouts_as_over_single_observa
     found = unrolled(NETWORK, vector, rollouts)["policy"]
     expected = [outputs_of(NETWORK, vector, row)["policy"] for row in rollouts.observations]
     np.testing.assert_allclose(found, expected, rtol=1e-5)
+    assert not unrolled(NETWORK, vector, rollouts, heads=())
 
 
 def test_no_gradient_flows_into_a_burn_in():
