@@ -49,7 +49,7 @@ def test_sac_is_judged_by_its_mode_and_no_step_counts(training: Training, bridge
     flags = ("--mode", "eval_deterministic", "--episodes", "1")
     actors = training.start_actors(1, *flags, env="Pendulum-v1")
     assert actors.wait(120) == 0
-    assert "1 episodes" in actors.output()
+    assert "episodes 1 " in actors.output()
     assert bridge.add(0) == 0
 
 
@@ -113,7 +113,7 @@ def test_an_actor_whose_environment_sends_nan_is_started_again_and_plays_what_is
     assert actors.wait() == 0
     said = actors.output()
     assert "failed (ValueError: the state[0] is nan, it must be finite): its episode is" in said
-    assert "5 episodes" in said
+    assert "episodes 5 " in said
 
 
 @pytest.mark.parametrize("mode", ["eval_deterministic", "eval_stochastic"])
@@ -124,7 +124,7 @@ def test_an_actor_that_is_judged_adds_no_steps(
     training.start_parameter_server()
     actors = training.start_actors(1, "--mode", mode, "--episodes", "2")
     assert actors.wait() == 0
-    assert "2 episodes" in actors.output()
+    assert "episodes 2 " in actors.output()
     assert bridge.add(0) == 0
 
 
