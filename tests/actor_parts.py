@@ -6,10 +6,10 @@ import gymnasium
 import numpy as np
 from gymnasium import spaces
 
+from relaax.acting.parameter_client import ParameterClient
 from relaax.algorithm_base import ConfigBase, NewValues, NullMetrics
 from relaax.compat.surreal import Acted, Actor, ActorSession, PullRule
 from relaax.compat.surreal.experience import columns_of
-from relaax.compat.surreal.parameter_client import ParameterClient
 from relaax.learning.steps import schema_of
 from relaax.parameters.parameter_server import ParameterService
 from relaax.parameters.published import PublishedParameters

@@ -85,6 +85,7 @@ MAY_IMPORT = {
     ),
     "relaax/compat/surreal": (
         *GROUND,
+        "relaax/acting",
         "relaax/algorithm_base",
         "relaax/client",
         "relaax/learning",
@@ -103,6 +104,7 @@ MAY_IMPORT = {
     # An actor's process has an environment and a policy: it is a worker and a client at once.
     "relaax/server/actor": (
         *OF_COMMANDS,
+        "relaax/acting",
         "relaax/client",
         "relaax/compat/surreal",
         "relaax/server/rlx_server",

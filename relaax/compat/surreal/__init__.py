@@ -2,19 +2,19 @@
 
 ``docs/surreal.md`` shows a whole one.
 
-``buffers``    what holds experience, and hands it out
+``buffers``    tables of experience, with Surreal's hooks
 ``config``     the typed configuration
 ``algorithm``  makes an algorithm's package of the three classes
 
 Actors hold their environment: environment and policy are in one process.
 
-``actor``             the base class, with Surreal's hooks
-``parameter_client``  fetches parameters by their hash, and never waits long
-``module_dict``       what is learnt, by name, and as the vector that travels
-``experience``        hands steps on, each once
-``session``           the parts that a process hands to its actor
+``actor``        the base class, with Surreal's hooks
+``module_dict``  all that is learnt, by name, and as the vector that travels
+``experience``   hands steps on, each once
+``session``      the parts that a process hands to its actor
 """
 
+from relaax.acting.parameter_client import PullRule
 from relaax.compat.surreal.actor import Actor
 from relaax.compat.surreal.algorithm import Learner, SurrealAlgorithm
 from relaax.compat.surreal.buffers import Buffer, FIFOBuffer, PrioritizedBuffer, UniformBuffer
@@ -28,7 +28,6 @@ from relaax.compat.surreal.session import (
     TRAINING,
     ActorMode,
     ActorSession,
-    PullRule,
 )
 
 __all__ = [

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import gymnasium
 import numpy as np
 
+from relaax.acting.parameter_client import PeriodicTracker
 from relaax.algorithm_base import ConfigBase, EvaluatedPolicy, FloatVector, PublishedInfo
 from relaax.client.action_masks import MaskReader, named_state
 from relaax.client.checks import single_flag, single_number
@@ -19,13 +20,7 @@ from relaax.client.gymnasium_observations import state_encoder
 from relaax.client.simulator import EpisodeSummary, RunObserver
 from relaax.compat.surreal.experience import Acted, ExperienceSender, columns_of
 from relaax.compat.surreal.module_dict import Module, ModuleDict, ParameterArrays
-from relaax.compat.surreal.session import (
-    TRAINING,
-    ActorMode,
-    ActorSession,
-    PeriodicTracker,
-    require_mode,
-)
+from relaax.compat.surreal.session import TRAINING, ActorMode, ActorSession, require_mode
 from relaax.spaces import Space
 from relaax.telemetry.interval_metrics import IntervalMetrics
 

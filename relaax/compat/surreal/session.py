@@ -4,8 +4,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias, get_args
 
+from relaax.acting.parameter_client import ParameterClient, PullRule
 from relaax.algorithm_base import ExperienceSink, Metrics
-from relaax.compat.surreal.parameter_client import ParameterClient
 from relaax.errors import ConfigurationError
 from relaax.replay.step_batch import StepBatch
 
@@ -25,44 +25,6 @@ def require_mode(mode: str) -> ActorMode:
         if mode == known:
             return known
     raise ConfigurationError(f"an actor's mode is one of {', '.join(ACTOR_MODES)}, not {mode!r}")
-
-
-FetchMode: TypeAlias = Literal["step", "episode"]
-
-
-@dataclass(frozen=True)
-class PullRule:
-    """Fetch the parameters before each ``interval``-th step, or before each such episode.
-
-    They are fetched once at the start besides: Surreal's ``fetch_parameter_mode`` and
-    ``fetch_parameter_interval``.
-    """
-
-    mode: FetchMode = "step"
-    interval: int = 10
-
-    def __post_init__(self) -> None:
-        if self.mode not in ("step", "episode"):
-            raise ConfigurationError(
-                f"parameters are fetched by 'step' or by 'episode', not by {self.mode!r}"
-            )
-        if self.interval < 1:
-            raise ConfigurationError(
-                f"parameters are fetched every 1 or more {self.mode}s, not every {self.interval}"
-            )
-
-
-class PeriodicTracker:
-    """Counts, and says so at each ``interval``-th count: with 3, at 3, 6 and 9."""
-
-    def __init__(self, interval: int) -> None:
-        self._interval = interval
-        self._count = 0
-
-    def track_increment(self) -> bool:
-        """Count one more; return whether it is one of those."""
-        self._count += 1
-        return self._count % self._interval == 0
 
 
 @dataclass(frozen=True)

@@ -6,6 +6,7 @@ from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from typing import Any
 
+from relaax.acting.parameter_client import ParameterClient, PeriodicTracker, PullRule
 from relaax.algorithm_base import (
     ConfigBase,
     Evaluation,
@@ -17,14 +18,11 @@ from relaax.algorithm_base import (
 )
 from relaax.client.seeds import seeds_of_this_program
 from relaax.compat.surreal.actor import Actor
-from relaax.compat.surreal.parameter_client import ParameterClient
 from relaax.compat.surreal.session import (
     EVAL_DETERMINISTIC,
     EVAL_STOCHASTIC,
     TRAINING,
     ActorSession,
-    PeriodicTracker,
-    PullRule,
 )
 from relaax.configuration import ActorConfiguration, ActorOptions
 from relaax.configuration.algorithm_loader import Algorithm, load_algorithm, make_config

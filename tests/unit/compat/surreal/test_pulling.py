@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from actor_parts import FollowedActor, Numbered, Served, actor_of
 
+from relaax.acting.parameter_client import PeriodicTracker
 from relaax.algorithm_base import Metrics
 from relaax.compat.surreal import PullRule
-from relaax.compat.surreal.session import PeriodicTracker
 from relaax.errors import ConfigurationError
 
 

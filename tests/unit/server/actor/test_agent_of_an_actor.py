@@ -15,6 +15,7 @@ from stored_metrics import StoredMetrics
 from relaax.acting.actor import Actor
 from relaax.acting.evaluator import EvaluationParts
 from relaax.acting.executed_actions import ExecutedActions
+from relaax.acting.parameter_client import ParameterClient
 from relaax.acting.preprocessor import Preprocessor
 from relaax.acting.pulling import PullingSink
 from relaax.algorithm_base import Evaluation, Gradient, NewValues, NullMetrics, Phase, Version
@@ -22,7 +23,6 @@ from relaax.client import Client
 from relaax.client.gymnasium_runner import GymnasiumRunner
 from relaax.client.simulator import RunOutcome
 from relaax.compat.surreal import PullRule
-from relaax.compat.surreal.parameter_client import ParameterClient
 from relaax.learning.distributions import Categorical
 from relaax.learning.filters import Filters
 from relaax.learning.networks.numpy_policy import NumpyPolicy

@@ -7,7 +7,7 @@ import pytest
 from actor_parts import Served
 from processes import wait_for
 
-from relaax.compat.surreal.parameter_client import ParameterClient
+from relaax.acting.parameter_client import ParameterClient
 from relaax.errors import BridgeError, ParameterServerAway
 
 

@@ -1,16 +1,56 @@
-"""Fetches published parameters, and never waits long for them."""
+"""Fetches parameters by a rule, and never waits long for them."""
 
 import logging
 import queue
 import threading
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
 
 from relaax.algorithm_base import PublishedInfo, Values, ValueSource, Version
-from relaax.errors import BridgeError
+from relaax.errors import BridgeError, ConfigurationError
 
 _log = logging.getLogger(__name__)
 
 #: How long a fetch waits for its answer; Surreal's own.
 TIMEOUT_S = 2.0
+
+
+FetchMode: TypeAlias = Literal["step", "episode"]
+
+
+@dataclass(frozen=True)
+class PullRule:
+    """Fetch the parameters before each ``interval``-th step, or before each such episode.
+
+    They are fetched once at the start besides: Surreal's ``fetch_parameter_mode`` and
+    ``fetch_parameter_interval``.
+    """
+
+    mode: FetchMode = "step"
+    interval: int = 10
+
+    def __post_init__(self) -> None:
+        if self.mode not in ("step", "episode"):
+            raise ConfigurationError(
+                f"parameters are fetched by 'step' or by 'episode', not by {self.mode!r}"
+            )
+        if self.interval < 1:
+            raise ConfigurationError(
+                f"parameters are fetched every 1 or more {self.mode}s, not every {self.interval}"
+            )
+
+
+class PeriodicTracker:
+    """Counts, and says so at each ``interval``-th count: with 3, at 3, 6 and 9."""
+
+    def __init__(self, interval: int) -> None:
+        self._interval = interval
+        self._count = 0
+
+    def track_increment(self) -> bool:
+        """Count one more; return whether it is one of those."""
+        self._count += 1
+        return self._count % self._interval == 0
 
 
 class ParameterClient:
