@@ -69,11 +69,16 @@ def make_actor(
     clean = _model_of(parts, recording, tensors)
     model, unpack = _exploring(clean, tensors.unpack, parts, is_filtered=worker is not None)
 
-    def parameters_of(vector: FloatVector) -> NetworkParameters:
+    def own_of(vector: FloatVector) -> NetworkParameters:
         return unpack(vector[:size])
 
+    def parameters_of(vector: FloatVector) -> NetworkParameters:
+        if worker is None:  # the statistics are published behind the parameters
+            filters.use(filters.separated(vector)[1])
+        return own_of(vector)
+
     policy = CurrentPolicy(parameters_of, source.pull())
-    policies = _policies(parts, recording, policy, parameters_of, parameter_server)
+    policies = _policies(parts, recording, policy, own_of, parameter_server)
     random = np.random.default_rng(None if parts.seed is None else [parts.seed, seed])
     if parts.random_steps is not None:
         model = UniformAtFirst(model, parts.random_steps, lambda: policy.global_t, random)
@@ -131,7 +136,7 @@ def _source(filters: Filters, recording: ExperienceParts, parameter_server: Para
     if recording.worker is not None:
         return filters.bridged(parameter_server)
     counts_steps = recording.is_on_policy and recording.is_published
-    return filters.sourced(PublishedSource(parameter_server) if counts_steps else parameter_server)
+    return PublishedSource(parameter_server) if counts_steps else parameter_server
 
 
 def _exploring(
@@ -150,17 +155,20 @@ def _policies(
     parts: PolicyParts,
     recording: ExperienceParts,
     policy: CurrentPolicy,
-    parameters_of: Unpack,
+    own_of: Unpack,
     parameter_server: ParameterLink,
 ) -> NamedPolicies | None:
-    """Return the policies that episodes are played with; None where there is one."""
+    """Return the policies that episodes are played with; None where there is one.
+
+    All of them are filtered by the statistics of the default one.
+    """
     if parts.policy_of is None:
         return None
     return NamedPolicies(
         policy,
         parts.policy_of,
-        lambda name: parts.filters.beside(PolicySource(parameter_server, name)),
-        parameters_of,
+        lambda name: PolicySource(parameter_server, name),
+        own_of,
         parts.places,
         recording.pull_interval_s,
         parts.pins_episodes,

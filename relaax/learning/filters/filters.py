@@ -15,10 +15,7 @@ from relaax.algorithm_base import (
     Section,
     Statistics,
     Update,
-    ValueFeed,
     Values,
-    ValueSink,
-    ValueSource,
     Version,
 )
 from relaax.learning.filters.statistics import initial_statistics, merge
@@ -45,59 +42,20 @@ def widths_of(shapes: Shapes) -> dict[str, int]:
     return {name: prod(shape) for name, shape in named.items() if len(shape) <= 1}
 
 
-class FilteredSource:
-    """A ``ValueSource`` for the network's own part of a longer vector.
+class FilteredParameters:
+    """``Parameters`` of the network's own part of a longer vector.
 
-    The tail of each vector is the statistics of ``filters``, which are put to use if it ``uses``
-    them.
-    """
-
-    def __init__(self, source: ValueSource, filters: "Filters", uses: bool = True) -> None:
-        self._source = source
-        self._filters = filters
-        self._uses = uses
-
-    def pull(self, known: Version | None = None, policy: str = DEFAULT) -> Values:
-        """Return the newest values of the network."""
-        values = self._source.pull(known, policy)
-        if self._uses or values.vector is None:
-            return self._filters.split(values)
-        return replace(values, vector=self._filters.separated(values.vector)[0])
-
-
-class FilteredFeed(FilteredSource):
-    """A ``FilteredSource`` of a source that is a ``ValueFeed``, and so is it."""
-
-    def __init__(self, feed: ValueFeed, source: ValueSource, filters: "Filters") -> None:
-        super().__init__(source, filters)
-        self._feed = feed
-
-    def subscribe(self, sink: ValueSink) -> None:
-        """Publish new values of the network to ``sink`` from now on."""
-        self._feed.subscribe(_SplittingSink(self._filters, sink))
-
-
-class _SplittingSink:
-    """A ``ValueSink`` that hands on the network's own part."""
-
-    def __init__(self, filters: "Filters", sink: ValueSink) -> None:
-        self._filters = filters
-        self._sink = sink
-
-    def publish(self, values: Values) -> None:
-        """Put the statistics to use, and hand on the values without them."""
-        self._sink.publish(self._filters.split(values))
-
-
-class FilteredParameters(FilteredSource):
-    """``Parameters`` of the network's own part.
-
-    What the filters have gathered is sent with a gradient, and is lost with it.
+    The tail of each vector is the statistics of ``filters``, which are put to use. What the filters
+    have gathered is sent with a gradient, and is lost with it.
     """
 
     def __init__(self, parameters: Parameters, filters: "Filters") -> None:
-        super().__init__(parameters, filters)
         self._parameters = parameters
+        self._filters = filters
+
+    def pull(self, known: Version | None = None, policy: str = DEFAULT) -> Values:
+        """Return the newest values of the network."""
+        return self._filters.split(self._parameters.pull(known, policy))
 
     def push(self, update: Update, policy: str = DEFAULT) -> Values:
         """Apply a gradient of the network, and send what the filters have gathered with it."""
@@ -196,21 +154,6 @@ class Filters:
     def bridged(self, parameters: Parameters) -> Parameters:
         """Return ``parameters`` as the network sees them, without the statistics behind them."""
         return FilteredParameters(parameters, self) if self._all else parameters
-
-    def sourced(self, source: ValueSource) -> ValueSource:
-        """Return ``source`` as the network sees it, where no gradients are sent."""
-        if not self._all:
-            return source
-        if isinstance(source, ValueFeed):
-            return FilteredFeed(source, source, self)
-        return FilteredSource(source, self)
-
-    def beside(self, source: ValueSource) -> ValueSource:
-        """Return a ``source`` of another policy as the network sees it: its statistics stay unused.
-
-        All policies of a worker are filtered by the statistics of the default one.
-        """
-        return FilteredSource(source, self, uses=False)
 
     def initial(self) -> list[FloatVector]:
         """Return the statistics that a training begins with."""

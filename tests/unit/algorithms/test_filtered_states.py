@@ -2,6 +2,7 @@
 
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ from processes import REPOSITORY
 from transition_batches import batch_of
 
 from relaax.algorithm_base import Evaluation, NewValues, NullMetrics, NullSaver
+from relaax.assembly.agents import make_actor
 from relaax.configuration.algorithm_loader import load_algorithm
 from relaax.learning.filters.statistics import unpacked
 from relaax.observations import UNNAMED
@@ -153,6 +155,27 @@ def test_actors_and_evaluators_filter_by_what_was_published_and_store_states_as_
     np.testing.assert_allclose(modes, mode, atol=1e-3)
     if name != "sac":  # which samples
         np.testing.assert_array_equal(actions, modes)
+
+
+def test_other_policies_act_by_the_statistics_of_the_default_one():
+    made = Made("td3")
+    learner = made.learner()
+    learner.step({"all": batch("td3", 0)})
+    vector = learner.vector()
+    made.bridge.push(NewValues(vector, 1))
+    other = np.zeros_like(vector)
+    other[: made.config.network.manifest.size] = vector[: made.config.network.manifest.size]
+    made.bridge.push(NewValues(other, 1), policy="other")
+
+    class Builder(made.algorithm.module.Builder):
+        def policy(self, seed):
+            return replace(super().policy(seed), policy_of=lambda seat: "other")
+
+    with closing(made.agent()) as alone:
+        expected = acted(alone, states_of(1, 8))
+    agent = make_actor(Builder(made.config), made.bridge, 1, False, Kept())
+    with closing(agent):
+        np.testing.assert_array_equal(acted(agent, states_of(1, 8)), expected)
 
 
 def test_statistics_of_an_evaluation_stay_those_of_its_policy():

@@ -2,15 +2,11 @@
 
 import numpy as np
 import pytest
-from learning_parts import Recorder
 
-from relaax.algorithm_base import NullMetrics
-from relaax.learning.filters import FilteringModel, Filters, ZFilter, scaled_states
+from relaax.learning.filters import FilteringModel, ZFilter, scaled_states
 from relaax.learning.filters.statistics import statistics_of
 from relaax.learning.model import Choice
 from relaax.observations import UNNAMED
-from relaax.parameters.parameter_server import ParameterService
-from relaax.parameters.published import PublishedParameters
 
 ROWS = np.random.default_rng(0).normal(100.0, 5.0, (200, 2)).astype(np.float32)
 
@@ -65,17 +61,3 @@ def test_filtering_alone_gathers_nothing(gathers):
         np.testing.assert_array_equal(other.take(), one.take())
     else:
         assert other.take()[0] == 0
-
-
-def test_a_source_puts_the_statistics_behind_its_values_to_use():
-    vector = np.concatenate([[1.0, 2.0, 3.0], statistics_of(ROWS)]).astype(np.float32)
-    service = Recorder(ParameterService(PublishedParameters(vector), NullMetrics()))
-    filters = Filters({UNNAMED: 2})
-    values = filters.sourced(service).pull()
-    assert values.vector.tolist() == [1, 2, 3]
-    np.testing.assert_array_equal(filters.states[UNNAMED].scaled(ROWS), in_use().scaled(ROWS))
-
-
-def test_without_filters_a_source_is_itself():
-    service = ParameterService(PublishedParameters(ROWS[0]), NullMetrics())
-    assert Filters().sourced(service) is service

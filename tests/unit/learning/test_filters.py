@@ -294,16 +294,6 @@ def test_the_network_sees_its_own_parameters_alone():
     np.testing.assert_array_equal(values.vector, alone.pull().vector)
 
 
-def test_the_statistics_of_another_policy_are_left_out_and_not_used():
-    training, filters = Training(1), new_filters()
-    training.update(0, rows(100), rewards_of(100))
-    values = filters.beside(training.recorder).pull()
-    assert values.vector.shape == NETWORK.shape
-    np.testing.assert_array_equal(
-        filters.states[UNNAMED].filtered(rows(3)), new_filters().states[UNNAMED].filtered(rows(3))
-    )
-
-
 def test_a_restored_training_filters_as_before():
     training, everything = Training(1), rows(300)
     training.update(0, everything, rewards_of(300))
