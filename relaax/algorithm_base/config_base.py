@@ -99,6 +99,10 @@ class ConfigBase:
         """
         return None
 
+    def learner_count(self) -> int:
+        """Return how many processes learn, where processes of their own do."""
+        return 1
+
     def scales_states(self) -> bool:
         """Return whether states are brought to one size before they are learnt from."""
         return False

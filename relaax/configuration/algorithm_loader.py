@@ -23,6 +23,7 @@ from relaax.algorithm_base import (
     ParameterServerBase,
     Saver,
 )
+from relaax.configuration.commands import ACTOR, LEARNER, REPLAY_SERVER
 from relaax.configuration.load import AlgorithmSection
 from relaax.configuration.mistakes import explain
 from relaax.configuration.space_check import cause, require_spaces
@@ -42,6 +43,13 @@ OPTIONAL_EXPORTS = (
     "prepare_to_fork",
     "replay_spec",
 )
+
+#: By program that belongs to a learner: why it is not needed where workers learn.
+_WITHOUT_LEARNER = {
+    LEARNER.name: "its workers learn, and relaax-learner is not needed",
+    REPLAY_SERVER.name: "nothing is stored for it, and relaax-replay-server is not needed",
+    ACTOR.name: "its environments connect to relaax-rlx-server",
+}
 
 
 class Algorithm:
@@ -83,6 +91,14 @@ class Algorithm:
         """Return whether a process of its own learns, from experience that workers deliver."""
         chosen = config.has_learner() if isinstance(config, ConfigBase) else None
         return self._exports("make_learner") if chosen is None else chosen
+
+    def require_learner(self, config: ConfigBase, program: str) -> None:
+        """Raise ConfigurationError for a program that is not needed where workers learn."""
+        if program in _WITHOUT_LEARNER and not self.has_learner(config):
+            folder = self.module.__path__[0]
+            raise ConfigurationError(
+                f"algorithm {folder} has no learner: {_WITHOUT_LEARNER[program]}"
+            )
 
     @property
     def BridgeControl(self) -> Callable[[], BridgeControlBase]:  # noqa: N802

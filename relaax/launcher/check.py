@@ -4,6 +4,7 @@ import os
 import re
 import shlex
 import socket
+import subprocess
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,6 +17,7 @@ from relaax.configuration.commands import LEARNER, PARAMETER_SERVER, REPLAY_SERV
 from relaax.configuration.option_base import FILES
 from relaax.errors import ConfigurationError
 from relaax.launcher.described import HERE, TO_RLX_SERVER, Described
+from relaax.launcher.engines.hosted_program import environment
 from relaax.launcher.process_log import BEGINS
 from relaax.launcher.shell_words import python_program
 from relaax.replay.process.replay_memory import memory_of_replay
@@ -43,6 +45,9 @@ _NO_LEARNER = (
     "environments would act, and nothing would be learnt"
 )
 
+
+#: A shell script, or a PATH of its own: the first word may be none of this machine's programs.
+_ANY_SHELL = re.compile(r"[;(){}]|\bPATH=")
 
 #: Options of servers whose values are files that are read. Others are written, or may be missing.
 _READ = ("--config", "--aws-keys", *FILES)
@@ -94,20 +99,20 @@ def check(processes: Sequence[Described], *, on_one_machine: bool = True) -> Fin
         elif _OF_RELAAX.search(process.text) or not process.plays:
             is_read_whole = False
     if on_one_machine:
+        found.mistakes.extend(_missing_programs(processes))
         found.mistakes.extend(_shared_ports(lines))
         found.mistakes.extend(_shared_checkpoints(lines))
     sections = {str(line.algorithm): line.algorithm for line in lines if line.algorithm}
     if len(sections) > 1:
         files = ", ".join(sorted({str(section.source) for section in sections.values()}))
         found.doubts.append(f"the processes read different algorithm sections: {files}")
-    runs_learner = any(_RUNS_LEARNER.search(process.text) for process in processes)
+    learners = sum(_RUNS_LEARNER.search(process.text) is not None for process in processes)
     unheard = found.mistakes if is_read_whole and on_one_machine else found.doubts
     for section in sections.values():
         try:
             algorithm = load_algorithm(section.directory)
             config = make_config(algorithm, section)
-            if isinstance(config, ConfigBase):
-                found.doubts.extend(f"{section.source}: {doubt}" for doubt in config.doubts())
+            found.doubts.extend(_doubts_of(config, section))
             if on_one_machine and algorithm.has_learner(config):
                 found.notes.extend(_memory(algorithm, config, section, lines))
         except ConfigurationError as error:
@@ -115,10 +120,28 @@ def check(processes: Sequence[Described], *, on_one_machine: bool = True) -> Fin
             continue
         players = [process for process in processes if not process.program]
         unheard.extend(_unheard(algorithm.has_learner(config), lines, players))
-        if algorithm.has_learner(config) and not runs_learner and _trains(lines):
+        if not algorithm.has_learner(config):
+            found.mistakes.extend(_needless(algorithm, config, lines))
+        elif _trains(lines) and not learners:
             is_known = is_read_whole and not _learn_elsewhere(lines)
             (found.mistakes if is_known else found.doubts).append(_NO_LEARNER)
+        elif _trains(lines):
+            found.doubts.extend(_other_count(config, section, learners))
     return found
+
+
+def idle_copies(processes: Sequence[Described]) -> Iterator[str]:
+    """Yield the RLX servers with copies whose address no other line has: none is told of them."""
+    players = [process.text for process in processes if not process.program]
+    for server in processes:
+        if server.program != _RLX or server.copy != 1 or server.listens is None:
+            continue
+        if players and not any(f":{server.listens.port}" in text for text in players):
+            yield (
+                f"no other line has the address of {server.line}, port {server.listens.port}: "
+                "copies have addresses of their own, which environments are told in its place, so "
+                "that they may be idle"
+            )
 
 
 def doubts_in(log: Path) -> list[str]:
@@ -153,6 +176,53 @@ def _memory(
             yield memory_of_replay(spec.share(len(options.replay_servers or [None])), is_saved)
         elif line.program == _LEARNER and options.replay_servers is None:
             yield memory_of_replay(spec, options.save_replay is True)
+
+
+def _doubts_of(config: ConfigBase, section: AlgorithmSection) -> Iterator[str]:
+    if isinstance(config, ConfigBase):
+        yield from (f"{section.source}: {doubt}" for doubt in config.doubts())
+
+
+def _other_count(config: ConfigBase, section: AlgorithmSection, learners: int) -> Iterator[str]:
+    """Yield a sentence where other numbers of learners are configured and started."""
+    count = config.learner_count() if isinstance(config, ConfigBase) else learners
+    if learners != count:
+        yield (
+            f"{section.source}: algorithm: learners: count is {count}, and the number of lines "
+            f"that run relaax-learner is {learners}"
+        )
+
+
+def _needless(
+    algorithm: Algorithm, config: ConfigBase, lines: Sequence[Described]
+) -> Iterator[str]:
+    """Yield the programs that belong to a learner, which this algorithm does not have."""
+    for line in lines:
+        try:
+            algorithm.require_learner(config, line.program)
+        except ConfigurationError as error:
+            yield f"{line.name}: {error}"
+
+
+def _missing_programs(processes: Iterable[Described]) -> Iterator[str]:
+    """Yield the commands whose program, or whose file of Python, is missing on this machine."""
+    for process in processes:
+        command = process.command
+        if command is None or not process.is_as_written or _ANY_SHELL.search(command.text):
+            continue
+        words = command.started()
+        if not words or words[0].startswith("-"):  # options of env
+            continue
+        script = python_program(words)
+        # A shell knows words of its own besides.
+        found = subprocess.run(  # noqa: S603  # no more than looked up
+            ["/bin/sh", "-c", 'command -v -- "$0"', words[0]],
+            env=environment({}), stdout=subprocess.DEVNULL, check=False,
+        )  # fmt: skip
+        if found.returncode:
+            yield f"{process.name}: there is no program {words[0]}"
+        elif script is not None and script.file is not None and not script.file.exists():
+            yield f"{process.name}: there is no file {script.file}"
 
 
 def _shared_ports(lines: Sequence[Described]) -> Iterator[str]:

@@ -40,7 +40,7 @@ _PROCFILE_ELSEWHERE = (
 
 
 #: A line of a Procfile.
-_LINE = re.compile(r"^(?P<name>[\w-]+):[^\S\n]*(?P<command>\S.*)$", re.ASCII | re.MULTILINE)
+_LINE = re.compile(r"(?P<name>[\w-]+):\s*(?P<command>\S.*)", re.ASCII)
 
 #: The programs whose lines are read, by name.
 _PROGRAMS: Mapping[str, Command[Any]] = {
@@ -184,7 +184,11 @@ class Described:
 
 
 def read_procfile(path: Path) -> dict[str, str]:
-    """Return the commands of a Procfile by name; ConfigurationError where there are none."""
+    """Return the commands of a Procfile by name; ConfigurationError for a line of another form."""
+    if path.suffix in (".yaml", ".yml"):
+        raise ConfigurationError(
+            f"{path} is a configuration, and no Procfile: give the Procfile whose lines name it"
+        )
     try:
         text = path.read_text(encoding="utf-8")
     except OSError as error:
@@ -195,7 +199,14 @@ def read_procfile(path: Path) -> dict[str, str]:
     except UnicodeDecodeError as error:
         raise ConfigurationError(f"{path} is not UTF-8 text: {error.reason}") from error
     lines: dict[str, str] = {}
-    for found in _LINE.finditer(text):
+    for number, line in enumerate(text.splitlines(), 1):
+        found = _LINE.fullmatch(line.rstrip())
+        if found is None:
+            if line.strip() and not line.lstrip().startswith("#"):
+                raise ConfigurationError(
+                    f"{path}: line {number} must be 'name: command', is {line!r}"
+                )
+            continue
         if found["name"] in lines:
             raise ConfigurationError(
                 f"{path}: process names must be unique, and {found['name']!r} stands twice"

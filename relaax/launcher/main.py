@@ -36,7 +36,7 @@ from relaax.configuration import run_command
 from relaax.configuration.announced_spaces import DOUBTFUL
 from relaax.configuration.exit_status import USAGE
 from relaax.errors import ConfigurationError
-from relaax.launcher.check import Findings, check, doubts_in, require_start_folder
+from relaax.launcher.check import Findings, check, doubts_in, idle_copies, require_start_folder
 from relaax.launcher.described import (
     DEFAULT_PROCFILE,
     Described,
@@ -104,10 +104,12 @@ def _carry_out(arguments: argparse.Namespace) -> int:
     processes = described(read_procfile(arguments.procfile), arguments.set)
     require_start_folder(arguments.procfile, processes)
     findings = check(processes, on_one_machine=arguments.on is None)
+    if not findings.mistakes:
+        processes = _planned(processes, arguments)
+        findings.doubts.extend(idle_copies(processes))
     if arguments.check:
         return _say_all(findings, _log_path(arguments, processes))
     _say_doubts(findings)
-    processes = _planned(processes, arguments)
     if arguments.on is None:
         known = [each for each in processes if each.is_started_here or arguments.concurrency]
         require_free_ports(known, arguments.procfile)

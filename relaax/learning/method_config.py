@@ -6,7 +6,7 @@ from math import inf
 from types import MappingProxyType
 from typing import Any, Literal
 
-from pydantic import Field, PositiveFloat
+from pydantic import Field, PositiveFloat, field_validator
 
 from relaax.algorithm_base import ConfigBase, FloatVector, Section
 from relaax.learning.action_mask import ActionMask, inputs_of, space_with_mask
@@ -84,6 +84,13 @@ class SharingSettings(Section):
     #: Several learners, each in a process of its own; None: one, which publishes.
     learners: LearnersSection | None = None
 
+    @field_validator("learners", mode="before")
+    @classmethod
+    def _require_section(cls, learners: Any) -> Any:
+        if isinstance(learners, int):
+            raise ValueError(f"must be a section of keys: write {{count: {learners}}}")
+        return learners
+
 
 class MethodConfig(ConfigBase):
     """The typed settings, checked once, and the parts made of them. Derived classes set these."""
@@ -111,6 +118,11 @@ class MethodConfig(ConfigBase):
             extras=self.extras,
             own_extras=self.own_extras,
         )
+
+    def learner_count(self) -> int:
+        """Return how many learners share the parameters."""
+        sharing = self.settings.learners if isinstance(self.settings, SharingSettings) else None
+        return 1 if sharing is None else sharing.count
 
     def filters(self) -> Filters:
         """Return new filters of states and rewards; by default there are none."""

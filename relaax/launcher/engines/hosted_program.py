@@ -83,7 +83,7 @@ class _Command:
             self._run.command,
             shell=True,
             cwd=directory,
-            env=_environment(self._run.variables),
+            env=environment(self._run.variables),
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
@@ -123,7 +123,7 @@ def _print(line: bytes) -> None:
         sys.stdout.buffer.flush()
 
 
-def _environment(variables: Mapping[str, str]) -> dict[str, str]:
+def environment(variables: Mapping[str, str]) -> dict[str, str]:
     """Return this machine's, with this Python's commands first in PATH, and output unbuffered."""
     path = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")])
     return {**os.environ, "PATH": path, "PYTHONUNBUFFERED": "true", **variables}

@@ -21,7 +21,7 @@ from relaax.configuration import (
 )
 from relaax.configuration.access import begin_server
 from relaax.configuration.algorithm_loader import Algorithm, load_algorithm, make_config
-from relaax.errors import ConfigurationError
+from relaax.configuration.commands import REPLAY_SERVER
 from relaax.net.listening import naming_bind, require_allowed
 from relaax.parameters.training_watch import TrainingWatch
 from relaax.processes.directory_lock import owned
@@ -169,11 +169,7 @@ def _share(configuration: ReplayServerConfiguration, algorithm: Algorithm) -> Re
     """Return the server's replay; ConfigurationError for an algorithm without a learner."""
     section, options = configuration.algorithm, configuration.options
     config = make_config(algorithm, section)
-    if not algorithm.has_learner(config):
-        raise ConfigurationError(
-            f"algorithm {section.directory} has no learner: nothing is stored for it, and "
-            "relaax-replay-server is not needed"
-        )
+    algorithm.require_learner(config, REPLAY_SERVER.name)
     whole = algorithm.replay_spec(config)
     return whole.share(len(options.replay_servers or (options.bind,)))
 

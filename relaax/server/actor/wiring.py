@@ -27,7 +27,7 @@ from relaax.compat.surreal.session import (
 from relaax.configuration import ActorConfiguration, ActorOptions
 from relaax.configuration.algorithm_loader import Algorithm, load_algorithm, make_config
 from relaax.configuration.announced_spaces import Doubts
-from relaax.errors import ConfigurationError
+from relaax.configuration.commands import ACTOR
 from relaax.parameters.training_watch import TrainingWatch
 from relaax.replay.client.spread import StepReports, writer_to
 from relaax.server.actor.pulled_bridge import PulledBridge
@@ -48,11 +48,7 @@ def algorithm_of(configuration: ActorConfiguration) -> tuple[Algorithm, ConfigBa
     section = configuration.algorithm
     algorithm = load_algorithm(section.directory)
     config = make_config(algorithm, section)
-    if not algorithm.has_learner(config):
-        raise ConfigurationError(
-            f"algorithm {section.directory} has no learner: its environments connect to "
-            "relaax-rlx-server"
-        )
+    algorithm.require_learner(config, ACTOR.name)
     return algorithm, config
 
 

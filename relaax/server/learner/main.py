@@ -24,6 +24,7 @@ from relaax.configuration import (
 )
 from relaax.configuration.access import begin_server
 from relaax.configuration.algorithm_loader import load_algorithm, make_config
+from relaax.configuration.commands import LEARNER
 from relaax.errors import BridgeError, ConfigurationError, ParameterServerAway
 from relaax.net.listening import require_allowed
 from relaax.parameters.training_watch import TrainingWatch, first_answer
@@ -158,11 +159,7 @@ def _loop(
     options, section = configuration.options, configuration.algorithm
     algorithm = load_algorithm(section.directory)
     config = make_config(algorithm, section)
-    if not algorithm.has_learner(config):
-        raise ConfigurationError(
-            f"algorithm {section.directory} has no learner: its workers learn, and "
-            "relaax-learner is not needed"
-        )
+    algorithm.require_learner(config, LEARNER.name)
     learner = make_learner(algorithm, config, section, resources)
     _require_effect(options, learner)
     restored = restore_learner(learner, config, configuration, resources)

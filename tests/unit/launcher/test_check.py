@@ -86,6 +86,46 @@ def test_a_learner_that_is_missing_is_missed(case):
     assert mistake.startswith("no line runs relaax-learner, which this algorithm needs")
 
 
+def test_a_learner_of_an_algorithm_that_learns_in_its_workers_is_refused(case):
+    case.sections["algorithm"] = {"name": "da3c", "action_size": 2, "state_size": [4]}
+    (mistake,) = case.check().mistakes
+    assert re.match(r"learner: algorithm .*da3c has no learner: its workers learn", mistake)
+
+
+def test_another_number_of_learners_than_is_configured_is_doubtful(case):
+    case.sections["algorithm"]["learners"] = {"count": 2}
+    (doubt,) = case.check().doubts
+    assert doubt.endswith("count is 2, and the number of lines that run relaax-learner is 1")
+    case.sections["algorithm"]["learners"] = 2
+    (mistake,) = case.check().mistakes
+    assert mistake.endswith("learners: must be a section of keys: write {count: 2}")
+
+
+@pytest.mark.parametrize(
+    ("line", "mistake"),
+    [
+        ("exec pyhton mine.py", "there is no program pyhton"),
+        ("A=1 ./mine.sh 2>&1 | tee log", "there is no program ./mine.sh"),
+        ("exec python nowhere.py", "there is no file nowhere.py"),
+    ],
+)
+def test_a_program_that_is_missing_is_named(case, line, mistake):
+    case.lines["env"] = line
+    assert case.check().mistakes == [f"env: {mistake}"]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "while true; do mine; done", "(mine)", "cd x && mine", "$MINE", "PATH=x:y mine",
+        "ulimit -n 9", "python -m mine", "nice mine.py", "env -i sh mine.sh",
+    ],
+)  # fmt: skip
+def test_a_program_that_a_shell_may_find_is_left_to_the_shell(case, line):
+    case.lines["env"] = line
+    assert case.check().mistakes == []
+
+
 def test_a_process_elsewhere_is_none_of_its_business(case):
     case.sections["relaax-rlx-server"]["--parameter-server"] = "10.0.0.5:7000"
     assert case.check().mistakes == []
@@ -113,7 +153,7 @@ def test_a_learner_is_not_missed_however_a_line_starts_it(case, line):
     assert (found.mistakes, found.doubts) == ([], [])
 
 
-@pytest.mark.parametrize("line", ["./run_learner.sh", "tensorboard --logdir x"])
+@pytest.mark.parametrize("line", ["sh run_learner.sh", "tensorboard --logdir x"])
 def test_a_learner_that_a_line_may_start_which_is_not_read_is_doubtful(case, line):
     case.lines["learner"] = line
     found = case.check()
@@ -207,7 +247,7 @@ def test_a_file_that_was_renamed_since_the_last_start_is_read_too(tmp_path):
 
 
 def test_an_environment_that_connects_where_no_rlx_server_listens_is_named(case):
-    case.lines["env"] = "environments/mine --rlx-server localhost:7009"
+    case.lines["env"] = "sh mine.sh --rlx-server localhost:7009"
     (mistake,) = case.check().mistakes
     assert mistake == (
         "env connects to localhost:7009 (--rlx-server), and the relaax-rlx-server of this Procfile "

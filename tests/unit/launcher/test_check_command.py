@@ -66,3 +66,37 @@ def test_what_the_last_training_found_is_read_from_the_log_of_this_procfile(trai
         0,
         "doubtful: in the last training: the reward is large\nnothing is wrong, but see above\n",
     )
+
+
+def test_a_line_that_names_no_command_is_refused_by_its_number(train, folder):
+    (folder / "Procfile").write_text(f"# mine\n\n{LINES}board tensorboard --logdir x\n")
+    status, said = train("--check")
+    assert status == 2
+    assert "Procfile: line 6 must be 'name: command', is 'board tensorboard --logdir x'" in said
+
+
+def test_a_configuration_is_no_procfile(train):
+    status, said = train("my.yaml")
+    assert status == 2
+    assert "my.yaml is a configuration, and no Procfile: give the Procfile whose lines name" in said
+
+
+@pytest.mark.parametrize(
+    ("counts", "mistake"),
+    [
+        ("envs=4", "--concurrency: the Procfile has no 'envs'; it has ps, rlx, env"),
+        ("ps=2", "--concurrency: ps runs relaax-parameter-server, of which each needs a line"),
+    ],
+)
+def test_copies_that_cannot_be_are_refused_by_a_check(train, counts, mistake):
+    status, said = train("--check", "--concurrency", counts)
+    assert status == 2
+    assert mistake in said
+
+
+def test_copies_of_a_server_whose_address_no_line_has_are_doubtful(train, folder):
+    assert train("--check", "--concurrency", "rlx=2,env=4") == (0, "nothing is wrong\n")
+    (folder / "Procfile").write_text(LINES.replace(" --rlx-server localhost:7001", ""))
+    status, said = train("--check", "--concurrency", "rlx=2,env=4")
+    assert status == 0
+    assert "doubtful: no other line has the address of rlx, port 7001: copies have" in said
