@@ -21,7 +21,7 @@ from relaax.learning.off_policy.critics import CRITICS
 from relaax.learning.off_policy.update_tf import GraphUpdate, Losses, values_of
 from relaax.learning.variables_tf import Variables
 
-#: What follows the policy, and the critics.
+#: The followers of the policy, and of the critics.
 TARGET_POLICY, TARGET_CRITICS = "target_policy", "target_critics"
 
 

@@ -54,7 +54,7 @@ class Settings(ContinuousSettings):
     target_every: PositiveInt | None = None
     policy_learning_rate: PositiveFloat = 1e-3
     critic_learning_rate: PositiveFloat = 1e-3
-    #: What makes actors try other actions.
+    #: Noise that makes actors try other actions.
     exploration: NoiseSection = NoiseSection.model_validate({})
 
     @model_validator(mode="before")

@@ -21,7 +21,7 @@ from relaax.learning.off_policy.config import POLICY_VARIABLE
 from relaax.learning.off_policy.update_tf import GraphUpdate, Losses, Terms
 from relaax.learning.variables_tf import Variables
 
-#: What follows the network.
+#: The follower of the network.
 TARGET = "target"
 
 

@@ -22,7 +22,7 @@ from relaax.learning.variables_tf import Variables
 
 from .config import LOG_TEMPERATURE
 
-#: What follows the critics.
+#: The followers of the critics.
 TARGETS = "targets"
 
 

@@ -1,4 +1,4 @@
-"""Makes a package's exports of an algorithm's builder: what all of them share is wired here, once.
+"""Makes a package's exports of an algorithm's builder, wired once for all of them.
 
 ``exports``     the names that a package exports; algorithms that come with RELAAX, to build on
 ``parts``       the builder of an algorithm, and the parts that it returns

@@ -36,7 +36,7 @@ Unpack: TypeAlias = Callable[[FloatVector], NetworkParameters]
 
 
 def prepare_to_fork() -> None:
-    """Import TensorFlow and what needs it, so that workers share it; nothing of it is started."""
+    """Import TensorFlow and modules that need it, for workers to share; nothing is started."""
     from relaax.learning.tensorflow_runtime_tf import import_tensorflow
 
     import_tensorflow()
@@ -54,9 +54,9 @@ def make_actor(
 ) -> Actor[Any]:
     """Return the agent of many environments.
 
-    It learns by itself, or delivers steps to ``experience``, and pulls what a learner in a process
-    of its own publishes. Where it learns it filters states before they are recorded; else they are
-    recorded as they came, and the learner gathers the statistics.
+    It learns by itself, or delivers steps to ``experience``, and pulls the values that a learner in
+    a process of its own publishes. Where it learns it filters states before they are recorded; else
+    they are recorded as they came, and the learner gathers the statistics.
     """
     prepare_to_fork()
     from relaax.learning.networks.parameters_tf import ParameterTensors
@@ -194,7 +194,7 @@ def _model_of(parts: PolicyParts, recording: ExperienceParts, tensors: Any) -> P
 
 
 def _preprocessor(parts: PolicyParts, filters: Filters | None) -> Preprocessor:
-    """Return what makes observations; without ``filters`` states are filtered later."""
+    """Return the preprocessor; without ``filters`` states are filtered later."""
     return Preprocessor(
         parts.inputs,
         parts.history_len,
@@ -211,7 +211,7 @@ def _delivering(
     parameter_server: ParameterLink,
     experience: ExperienceSink[Any] | None,
 ) -> tuple[ExperienceSink[Any], StepRecorder]:
-    """Return what takes steps to a learner in a process of its own, and what records them."""
+    """Return the sink and the recorder of steps for a learner in a process of its own."""
     if experience is None:
         raise ValueError("this algorithm learns in a process of its own: experience is missing")
     use, interval_s = PolicyUse(parameter_server.metrics()), recording.pull_interval_s

@@ -101,7 +101,7 @@ class Assembly(Generic[ConfigT]):
         return in_process(self._make_builder(config), seed)
 
     def replay_spec(self, config: ConfigT) -> ReplaySpec:
-        """Return what is stored of a step, and how it is drawn."""
+        """Return the columns that are stored of a step, and the tables over them."""
         return self._make_builder(config).experience().spec()
 
 

@@ -1,4 +1,4 @@
-"""What builders of algorithms share that learn from stored transitions."""
+"""The builder of algorithms that learn from stored transitions."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -33,7 +33,7 @@ class OffPolicyBuilder(MethodBuilder[ConfigT]):
     """
 
     def update(self, variables: Callable[..., Any]) -> Update:
-        """Return what makes an update of a batch.
+        """Return the function that updates the variables by a batch.
 
         ``variables`` returns the ``Variables`` of all that is learnt: it is called with the names
         of those that follow, and of what they follow.
@@ -46,7 +46,7 @@ class OffPolicyBuilder(MethodBuilder[ConfigT]):
         return Transitions(settings.n_step, settings.rewards_gamma, stack=settings.history_len)
 
     def noise(self, random: np.random.Generator, count: int) -> FloatArray:
-        """Return what the update of ``count`` transitions draws with."""
+        """Return the noise of an update of ``count`` transitions."""
         return np.zeros(count, np.float32)
 
     def policy(self, seed: int) -> PolicyParts:

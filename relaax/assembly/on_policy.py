@@ -1,4 +1,4 @@
-"""What builders of algorithms share that learn from rollouts of the newest policies."""
+"""The builder of algorithms that learn from rollouts of the newest policies."""
 
 from dataclasses import replace
 from typing import Any, TypeVar
@@ -27,7 +27,7 @@ class OnPolicyBuilder(MethodBuilder[ConfigT]):
     """
 
     def method(self, tensors: Any) -> Method[Any]:
-        """Return what is learnt of rollouts, with ``ParameterTensors`` of the network."""
+        """Return the method, with ``ParameterTensors`` of the network."""
         raise NotImplementedError("a builder has a method, or a learner of its own")
 
     def learning_rate(self) -> float:

@@ -124,7 +124,7 @@ class ExperienceParts:
         return self.worker is None or self.worker.learns
 
     def spec(self) -> ReplaySpec:
-        """Return what is stored and drawn, for replay servers and their clients."""
+        """Return the columns and tables, for replay servers and their clients."""
         schema = schema_of(self.stored, is_on_policy=self.is_on_policy)
         return ReplaySpec(schema, self.capacity, dict(self.tables), self.units)
 

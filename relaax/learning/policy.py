@@ -59,7 +59,7 @@ class Policy:
     parameters: NetworkParameters
     #: The global step when it came.
     global_t: int = 0
-    #: What the parameters were made of, where that is kept.
+    #: The vector that the parameters were made of, where that is kept.
     vector: FloatVector | None = None
     name: str = DEFAULT
 

@@ -38,7 +38,7 @@ class GraphAdam:
         variable.assign(shrunk - rate * mean / root)
 
     def slots(self) -> dict[str, npt.NDArray[np.float32]]:
-        """Return what it remembers, by the names of ``optimizers.adam``."""
+        """Return its statistics, by the names of ``optimizers.adam``."""
         return {
             "adam/mean": self._mean.numpy(),
             "adam/mean_square": self._mean_square.numpy(),
@@ -56,7 +56,7 @@ Array = npt.NDArray[Any]
 
 
 class Variables:
-    """Flat variables by name, and what Adam remembers of those that are learnt.
+    """Flat variables by name, and Adam's statistics of the learnt ones.
 
     learnt: float32 vectors by name. followers: the names of variables that begin as copies of a
     learnt one and follow it, with that one's name. learning_rates: by the names of the learnt.
@@ -91,7 +91,7 @@ class Variables:
         self._adam[name].apply(self._variables[name], gradient)
 
     def follow(self, rate: float) -> None:
-        """Move all followers this part of the way to what they follow, inside a graph."""
+        """Move all followers this part of the way to their leaders, inside a graph."""
         for name, leader in self._followers.items():
             variable = self._variables[name]
             variable.assign_add(rate * (self._variables[leader] - variable))
@@ -103,7 +103,7 @@ class Variables:
             self._variables[name].assign(part)
 
     def copy_to_followers(self) -> None:
-        """Let all followers be what they follow."""
+        """Let all followers be copies of their leaders."""
         for name, leader in self._followers.items():
             self._variables[name].assign(self._variables[leader])
 

@@ -67,7 +67,7 @@ class FilteredParameters:
 
 
 class Filters:
-    """The filters of one worker, or what a parameter server knows of them.
+    """The filters of one worker, or the parameter server's record of them.
 
     ``states``: how many numbers each filtered observation has, by name; ``UNNAMED`` for the only
     one. With ``rewards`` these are divided by their root mean square. With ``gathers`` false they
@@ -86,7 +86,7 @@ class Filters:
 
     @property
     def scales(self) -> Sequence[Scale]:
-        """What each of them filters by."""
+        """The scale of each of them."""
         return [each.scale for each in self._all]
 
     def use(self, scales: Sequence[Scale]) -> None:
@@ -95,7 +95,7 @@ class Filters:
             each.scale = scale
 
     def separated(self, vector: FloatVector) -> tuple[FloatVector, Sequence[Scale]]:
-        """Return the network's own part of a vector, and what its tail filters by."""
+        """Return the network's own part of a vector, and the scales in its tail."""
         begin = len(vector) - self.length
         own, scales = vector[:begin], []
         for each in self._all:
@@ -112,7 +112,7 @@ class Filters:
         return replace(values, vector=own)
 
     def taken(self) -> list[Statistics]:
-        """Return what was gathered since the last time, to be sent with a gradient."""
+        """Return the statistics gathered since the last time, to be sent with a gradient."""
         return [Statistics(np.concatenate([e.take() for e in self._all]))] if self._all else []
 
     def gather(self, observations: Observations) -> None:
@@ -122,7 +122,7 @@ class Filters:
             each.gather(part[:, -each.width :])
 
     def settle(self, statistics: FloatVector) -> None:
-        """Merge what was gathered into ``statistics``, in place, and filter by it from now on.
+        """Merge the gathered ones into ``statistics``, in place, and filter by them from now on.
 
         They are those of all filters, one behind another: of one process, which shares them with no
         other.
@@ -160,7 +160,7 @@ class Filters:
         return [initial_statistics(each.width) for each in self._all]
 
     def fingerprint(self) -> dict[str, Any]:
-        """Return what a checkpoint must agree on, as JSON values."""
+        """Return the properties that a checkpoint must agree on, as JSON values."""
         found: dict[str, Any] = {}
         if self.states:
             found["filtered_states"] = {name: each.width for name, each in self.states.items()}

@@ -1,9 +1,9 @@
-"""What algorithms share that learn from stored transitions: SAC, DDPG and DQN.
+"""The common parts of SAC, DDPG and DQN, which learn from stored transitions.
 
 ``settings``      the keys that all of them have
 ``config``        the same as the servers want it
 ``critics``       networks that value actions
-``learner``       makes an update of each batch, and what it asks of that
+``learner``       makes an update of each batch
 ``update_tf``     an update of all that is learnt, as one graph; the values that critics give
 """
 

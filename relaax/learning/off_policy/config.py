@@ -20,12 +20,12 @@ from relaax.learning.rollouts import Columns
 from relaax.learning.shapes import stacked_shape
 from relaax.observations import UNNAMED
 
-#: The name of what actors act with, the first of what is learnt.
+#: The name of the parameters that actors act with, the first of all that is learnt.
 POLICY_VARIABLE = "policy"
 
 
 class OffPolicyConfig(MethodConfig):
-    """The typed settings, checked once, and what they make; the policy's parameters are published.
+    """The typed settings, checked once, and their parts; the policy's parameters are published.
 
     Derived classes set these, and those of ``MethodConfig``.
     """
@@ -36,7 +36,7 @@ class OffPolicyConfig(MethodConfig):
 
     @property
     def stored_columns(self) -> Columns:
-        """What is stored of a step: of a history, the newest state, before it is filtered."""
+        """The columns that are stored of a step; of a history the newest state, unfiltered."""
         columns = self.columns(list(self.filters().states))
         newest: Any = stacked_shape(self.settings.inputs, 1)
         if isinstance(columns.observation_shape, dict):  # the mask, and the previous step, too
@@ -52,7 +52,7 @@ class OffPolicyConfig(MethodConfig):
     @property
     @abstractmethod
     def learning_rates(self) -> dict[str, float]:
-        """Those of all that is learnt, by name; ``POLICY_VARIABLE`` is the first of it."""
+        """The learning rates of all variables, by name; ``POLICY_VARIABLE`` is the first."""
 
     def initial(self, seed: int | None) -> dict[str, FloatVector]:
         """Return all that is learnt as it is at first, float32 [size] by the same names."""
@@ -64,7 +64,7 @@ class OffPolicyConfig(MethodConfig):
         return (self.network,)
 
     def fingerprint(self) -> dict[str, Any]:
-        """Return what a checkpoint must agree on, as JSON values."""
+        """Return the properties that a checkpoint must agree on, as JSON values."""
         specs = [spec for network in self.networks for spec in network.manifest.specs]
         return {
             "algorithm": self.algorithm,

@@ -40,24 +40,24 @@ class TransitionBatch:
     actions: Any
     #: float32 [B]: discounted sums over the steps of each transition.
     rewards: Any
-    #: float32 [B]: of the value of what follows; 0 behind the end of an episode.
+    #: float32 [B]: of the value of the next state; 0 behind the end of an episode.
     discounts: Any
     #: Like ``observations``.
     next_observations: Any
     #: float32 [B]: how much each counts.
     weights: Any
-    #: float32: what an update draws its actions with.
+    #: float32: the noise that an update draws its actions with.
     noise: Any
-    #: [B, ...] by name: what was recorded of the choices of these actions.
+    #: [B, ...] by name: numbers recorded when these actions were chosen.
     extras: Mapping[str, Any] = field(default_factory=dict)
 
 
 class Update(Protocol):
-    """Changes what an algorithm learns by one batch."""
+    """Changes the variables of an algorithm by one batch."""
 
     @property
     def policy(self) -> FloatVector:
-        """What actors act with, float32 [size]."""
+        """The parameters that actors act with, float32 [size]."""
 
     def __call__(
         self, batch: TransitionBatch, number: int
@@ -83,7 +83,7 @@ class Update(Protocol):
 
 
 class OffPolicyLearner(Learner):
-    """Draws, weighs, and updates; ``noise`` returns what an update of B transitions draws with.
+    """Draws, weighs, and updates; ``noise`` returns the noise of an update of B transitions.
 
     Observations are ``history_len`` states, side by side along the last axis. With
     ``shares_gradients`` it is one of several learners: gradients move the values elsewhere.
@@ -159,7 +159,7 @@ class OffPolicyLearner(Learner):
         return {} if self._shares_gradients else {DEFAULT: self._update.policy}
 
     def state(self) -> Mapping[str, Array]:
-        """Return all variables, what Adam remembers of them, and the count of updates."""
+        """Return all variables, Adam's statistics of them, and the count of updates."""
         state = {**self._update.state(), UPDATES: np.array([self._updates])}
         if self._beta is not None:
             state |= self._beta.slots()

@@ -54,7 +54,7 @@ class OffPolicySettings(MethodSettings, SharingSettings):
     updates_per_step: PositiveFloat | None = 1.0
     #: Draw transitions by their errors: ``true``, or a section; None: all alike.
     prioritized: PrioritySection | None = None
-    #: Steps that rewards are summed over before the value of what follows.
+    #: Steps that rewards are summed over before the value of the next state.
     n_step: PositiveInt = 1
 
     @property
@@ -111,7 +111,7 @@ class OffPolicySettings(MethodSettings, SharingSettings):
         return self.learning_steps * self.updates_per_step
 
     def doubts(self) -> Iterator[str]:
-        """Yield in sentences what is allowed, and hardly meant."""
+        """Yield warnings: sentences about values that are allowed, and hardly meant."""
         yield from super().doubts()
         steps = f"max_global_step, {self.max_global_step:,.0f}"
         if self.learning_steps < max(self.max_global_step / 10, self.batch_size):
@@ -173,7 +173,7 @@ class ContinuousSettings(ActionSettings, OffPolicySettings):
         return self
 
     def doubts(self) -> Iterator[str]:
-        """Yield in sentences what is allowed, and hardly meant."""
+        """Yield warnings: sentences about values that are allowed, and hardly meant."""
         yield from super().doubts()
         if self.random_steps is None:
             return

@@ -37,7 +37,7 @@ class Losses:
 
 
 class GraphUpdate(ABC):
-    """Computes the gradients of ``losses``, takes a step, and moves what follows.
+    """Computes the gradients of ``losses``, takes a step, and moves the followers.
 
     All gradients of an update are those at the variables before it. Followers go ``target_rate`` of
     their way at every ``target_every``-th update.
@@ -75,12 +75,12 @@ class GraphUpdate(ABC):
         return gradients, losses.errors, losses.terms
 
     def learnt(self, number: int) -> tuple[str, ...]:
-        """Return the names of what is learnt in the update of this number, from 1."""
+        """Return the names of the variables that the update of this number moves, from 1."""
         return self.variables.names
 
     @property
     def policy(self) -> FloatVector:
-        """What actors act with, float32 [size]."""
+        """The parameters that actors act with, float32 [size]."""
         vector: FloatVector = self.variables[POLICY_VARIABLE].numpy()
         return vector
 
@@ -97,13 +97,13 @@ class GraphUpdate(ABC):
         return joined.numpy(), errors.numpy(), _numbers(terms)
 
     def load(self, joined: FloatVector, number: int) -> None:
-        """Take what is learnt from elsewhere after the update of this number."""
+        """Take all variables from elsewhere after the update of this number."""
         self.variables.load(joined)
         if self._moves_followers(number):
             self._following()
 
     def begin(self, joined: FloatVector) -> None:
-        """Take what is learnt from elsewhere before the first update; followers are copies."""
+        """Take all variables from elsewhere before the first update; followers are copies."""
         self.variables.load(joined)
         self.variables.copy_to_followers()
 

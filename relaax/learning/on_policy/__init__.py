@@ -1,4 +1,4 @@
-"""What learns from rollouts of the newest policies: DA3C, its form for continuous actions, and PPO.
+"""Learning from rollouts of the newest policies: DA3C, also of continuous actions, and PPO.
 
 ``policy_settings``  the keys of the YAML file that do not depend on the kind of actions
 ``discrete``         those that describe discrete actions

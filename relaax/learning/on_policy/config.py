@@ -28,7 +28,7 @@ class VTraceSection(Section):
 class ActorCriticSettings(PolicySettings):
     """The keys of the YAML's ``algorithm:`` section that do not depend on the kind of actions.
 
-    Derive an algorithm's settings from it: they add what describes its actions, and may give other
+    Derive an algorithm's settings from it: they add its actions, and may give other
     defaults. ``passes`` above 1 ask for ``policy_clip`` or ``vtrace``.
     """
 
@@ -42,7 +42,7 @@ class ActorCriticSettings(PolicySettings):
     #: the rollouts that have become full are learnt from; ``if_behind``, while a whole update is
     #: queued; ``never``, where the oldest rollouts are dropped instead.
     wait_for_learning: Literal["always", "if_behind", "never"] = "if_behind"
-    #: Learn from what happens; without it the parameters are served as they are.
+    #: Learn; without it the parameters are served as they are.
     learn: bool = True
 
     @model_validator(mode="after")
@@ -93,7 +93,7 @@ class ActorCriticSettings(PolicySettings):
         return self
 
     def doubts(self) -> Iterator[str]:
-        """Yield in sentences what is allowed, and hardly meant."""
+        """Yield warnings: sentences about values that are allowed, and hardly meant."""
         yield from super().doubts()
         if self.learn and self._update_steps > self.max_global_step / 10:
             yield (
@@ -132,13 +132,13 @@ class ActorCriticSettings(PolicySettings):
 
 
 class PolicyConfig(MethodConfig):
-    """The typed settings of a policy and a value, checked once, and what they make.
+    """The typed settings of a policy and a value, checked once, and their parts.
 
     ``algorithm`` is its name in checkpoints.
     """
 
     settings: RolloutSettings
-    #: What is recorded of each choice, for what learns; see ``Columns.of``.
+    #: Numbers recorded of each choice, for the learner; see ``Columns.of``.
     extras: tuple[str, ...] = (LOG_PROBABILITY,)
 
     def __init__(
@@ -153,7 +153,7 @@ class PolicyConfig(MethodConfig):
         self.action_units = actions.units
 
     def fingerprint(self) -> dict[str, Any]:
-        """Return what a checkpoint must agree on, as JSON values."""
+        """Return the properties that a checkpoint must agree on, as JSON values."""
         return {
             "algorithm": self._algorithm,
             "action_size": self._actions.size,

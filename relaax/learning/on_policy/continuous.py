@@ -17,15 +17,15 @@ from relaax.spaces import Space
 
 @dataclass(frozen=True)
 class Actions:
-    """How actions are drawn, and what is said of them elsewhere."""
+    """How actions are drawn, and how other parts describe them."""
 
     distribution: Distribution
     space: Space
     #: How many actions there are, or numbers in an action, as checkpoints have it.
     size: int | list[int]
-    #: What else a checkpoint must agree on, as JSON values.
+    #: Further properties that a checkpoint must agree on, as JSON values.
     fingerprint: Mapping[str, Any] = field(default_factory=dict)
-    #: The head that puts out what the distribution is made of; None: all depends on the state.
+    #: The head of the distribution's parameters; None: all depends on the state.
     policy: Head | None = None
     #: Makes actions of the plant of those that are drawn; None for discrete ones.
     units: ActionUnits | None = None
@@ -56,7 +56,7 @@ class ContinuousSettings(ActionSettings, RolloutSettings):
 
     @property
     def actions(self) -> Actions:
-        """What actions are to the rest of the algorithm."""
+        """The description of actions for the rest of the algorithm."""
         shape, count, is_free = self.action_shape, prod(self.action_shape), self.sigma == "free"
         policy = Head(POLICY, 2 * count)
         if is_free:

@@ -17,8 +17,8 @@ class DiscreteSettings(RolloutSettings):
     action_size: CountOrSizes | None = None
     #: How many bits an action has, or their shape.
     action_bits: CountOrSizes | None = None
-    #: The observation that says what is allowed; its shape is ``[n]``, with a number for each
-    #: action, for the actions of all choices one behind the other, or for each bit.
+    #: The observation that says which actions are allowed; its shape is ``[n]``, with a number for
+    #: each action, for the actions of all choices one behind the other, or for each bit.
     action_mask: str | None = None
 
     @model_validator(mode="after")
@@ -72,7 +72,7 @@ class DiscreteSettings(RolloutSettings):
 
     @property
     def actions(self) -> Actions:
-        """What actions are to the rest of the algorithm."""
+        """The description of actions for the rest of the algorithm."""
         size, bits = self.action_size, self.bits_shape
         return Actions(
             distribution=self.distribution,

@@ -48,7 +48,7 @@ class Method(ABC, Generic[BatchT]):
         return False
 
     def finish(self, parameters: NetworkParameters, batch: BatchT) -> Mapping[str, float]:
-        """Adapt to what all passes have led to; return numbers to be shown."""
+        """Adapt to the results of all passes; return numbers to be shown."""
         return {}
 
     def prepare(self, parameters: NetworkParameters, most: int) -> None:
@@ -148,7 +148,7 @@ class OnPolicyLearner(Learner, Generic[BatchT]):
         self.method.prepare(self._parameters, most)
 
     def state(self) -> Mapping[str, Any]:
-        """Return what the method has adapted."""
+        """Return the numbers that the method has adapted."""
         return self.method.state()
 
     def restore(self, state: Mapping[str, Any]) -> None:

@@ -17,7 +17,7 @@ from relaax.learning.on_policy.policy_settings import RolloutSettings
 from relaax.learning.shapes import stacked_shape
 from relaax.observations import UNNAMED
 
-#: The head that says what a state is worth.
+#: The head of a state's value.
 VALUE = "value"
 
 

@@ -33,7 +33,7 @@ RETURNS = "returns"
 
 
 class Surrogate(Protocol):
-    """What a method minimises over the steps of rollouts, inside a graph."""
+    """The loss of a method over the steps of rollouts, inside a graph."""
 
     @property
     def distribution(self) -> GraphDistribution:
@@ -101,7 +101,7 @@ class SurrogatePasses(Method[Experience]):
         #: Of the pass that has just ended, where it was measured.
         self._kl: float | None = None
         is_dense = not network.has_convolutions and not network.lstm_size
-        # XLA takes seconds, which pays for what is computed in each update alone.
+        # XLA takes seconds, which only pays for a graph that each update computes.
         self._outputs_graph = CompiledFunction(self._outputs, jit_compile=False)
         self._gradient_graph = CompiledFunction(self._gradient, jit_compile=is_dense)
         self._divergence_graph = CompiledFunction(self._divergence, jit_compile=False)
@@ -156,7 +156,7 @@ class SurrogatePasses(Method[Experience]):
         return {"kl": kl, "explained variance": explained_variance(batch)}
 
     def state(self) -> Mapping[str, Array]:
-        """Return what was adapted."""
+        """Return the adapted numbers."""
         return self._knobs.state()
 
     def restore(self, state: Mapping[str, Array]) -> None:

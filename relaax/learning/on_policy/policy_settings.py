@@ -20,7 +20,7 @@ from relaax.parameters.schedule import Schedule
 #: A state of this many dimensions is an image: height and width, perhaps channels.
 IMAGE_DIMENSIONS = (2, 3)
 
-#: What one batch is kept in memory for, so that many environments may be within a rollout.
+#: So many batches are kept in memory, so that many environments may be within a rollout.
 BATCHES_STORED = 32
 
 #: A replay_size with places for fewer environments is doubted.
@@ -68,7 +68,7 @@ class RolloutSettings(MethodSettings):
         return self
 
     def doubts(self) -> Iterator[str]:
-        """Yield in sentences what is allowed, and hardly meant."""
+        """Yield warnings: sentences about values that are allowed, and hardly meant."""
         yield from super().doubts()
         if self.replay_size is not None and self._environments < FEW_ENVIRONMENTS:
             yield (

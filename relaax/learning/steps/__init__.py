@@ -1,4 +1,4 @@
-"""Single steps of environments, for what stores them.
+"""Single steps of environments, on their way to a replay.
 
 ``recorder``       holds a step until what it led to is known
 """

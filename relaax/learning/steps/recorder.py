@@ -1,4 +1,4 @@
-"""Records single steps of many environments, for what stores them.
+"""Records single steps of many environments, for a replay.
 
 It takes the same calls as ``RolloutStore``, so that an ``Actor`` has one or the other.
 """
@@ -48,7 +48,7 @@ def extras_in(columns: Mapping[str, Array]) -> dict[str, Array]:
 
 
 def rollouts_in(columns: Mapping[str, Array]) -> RolloutBatch:
-    """Return what a view of ``relaax.replay.views.Rollouts`` has read, as rollouts.
+    """Return the columns that a view of ``relaax.replay.views.Rollouts`` has read, as rollouts.
 
     Rows of a burn-in are rows that are not valid. ``versions`` are those of the oldest action of
     each rollout; of one without an action, the largest number that there is. Where versions are not
@@ -103,7 +103,7 @@ BoolArray = npt.NDArray[np.bool_]
 
 
 def schema_of(columns: Columns, *, is_on_policy: bool = True) -> Schema:
-    """Return what is stored of a step.
+    """Return the columns that are stored of a step.
 
     The columns are ``observation``, or ``observation/NAME`` of each where they have names,
     ``action``, ``reward``, the extras of ``columns``, and the ``recurrent_state`` [2, H] before,

@@ -24,7 +24,7 @@ from relaax.telemetry.interval_metrics import IntervalMetrics
 from relaax.telemetry.metrics import WaitReport
 from relaax.telemetry.throttled_log import RepeatedWarning
 
-#: What the loop does, one after the other.
+#: The phases of the loop, one after the other.
 PHASES = ("fetch", "learn", "publish")
 
 _log = logging.getLogger(__name__)

@@ -1,4 +1,4 @@
-"""What REINFORCE minimises."""
+"""The loss of REINFORCE."""
 
 from dataclasses import dataclass
 
