@@ -111,6 +111,18 @@ def did_you_mean(name: object, known: collections.abc.Collection[str]) -> str:
     return f"did you mean {close}?" if close else f"known keys are {', '.join(known)}"
 
 
+def no_such_keys(
+    keys: collections.abc.Iterable[object], known: collections.abc.Collection[str]
+) -> str:
+    """Return which keys are not ``known``, with questions; all known ones are listed once."""
+    close = {str(key): closest(key, known) for key in keys}
+    said = [f"{key}: no such key; did you mean {meant}?" for key, meant in close.items() if meant]
+    others = [key for key, meant in close.items() if not meant]
+    if others:
+        said.append(f"{', '.join(others)}: no such key; known keys are {', '.join(known)}")
+    return "; ".join(said)
+
+
 def did_you_mean_one_of(name: object, known: collections.abc.Collection[str]) -> str:
     """Return a question to put behind a message, if one of ``known`` is close; else nothing."""
     close = closest(name, known)

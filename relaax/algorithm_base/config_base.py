@@ -7,7 +7,7 @@ from pydantic import BaseModel, ConfigDict, model_validator
 from pydantic_core import PydanticCustomError
 
 from relaax.algorithm_base.roles import FloatVector
-from relaax.errors import did_you_mean
+from relaax.errors import no_such_keys
 from relaax.spaces import Space
 
 
@@ -25,13 +25,11 @@ class Section(BaseModel):
     @classmethod
     def _refuse_unknown(cls, values: Any) -> Any:
         known = [field.alias or name for name, field in cls.model_fields.items()]
-        for key in values if isinstance(values, Mapping) else ():
-            if key not in known:
-                raise PydanticCustomError(
-                    "no_such_key",
-                    "{key}: no such key; {hint}",
-                    {"key": str(key), "hint": did_you_mean(key, known)},
-                )
+        unknown = [key for key in values if key not in known] if isinstance(values, Mapping) else []
+        if unknown:
+            raise PydanticCustomError(
+                "no_such_key", "{mistake}", {"mistake": no_such_keys(unknown, known)}
+            )
         return values
 
 

@@ -44,7 +44,7 @@ from relaax.configuration.options import (
     RlxServerOptions,
 )
 from relaax.configuration.yaml_reader import read_keys, read_yaml
-from relaax.errors import ConfigurationError, did_you_mean
+from relaax.errors import ConfigurationError, no_such_keys
 
 _SECTIONS = (*(command.name for command in COMMANDS), ACCESS, ALGORITHM)
 
@@ -242,9 +242,11 @@ def _refuse_unknown(content: Mapping[Any, Any], known: Collection[str], where: s
     for key in content:
         if key in REPLACED:
             raise ConfigurationError(f"{where}{key}: no such key any more; {REPLACED[key]}")
-        if key not in known:
-            shown = key if isinstance(key, str) else as_written(key)
-            raise ConfigurationError(f"{where}{shown}: no such key; {did_you_mean(key, known)}")
+    unknown = [
+        key if isinstance(key, str) else as_written(key) for key in content if key not in known
+    ]
+    if unknown:
+        raise ConfigurationError(f"{where}{no_such_keys(unknown, known)}")
 
 
 def _algorithm(section: dict[Any, Any], path: Path, settings: Sequence[str]) -> AlgorithmSection:

@@ -26,6 +26,13 @@ class Outer(Section):
             ["qqq: no such key; known keys are state_size, inner, as-written"],
         ),
         (
+            {"qqq": 4, "state_sise": 4, "rrr": 1},
+            [
+                "state_sise: no such key; did you mean state_size?; "
+                "qqq, rrr: no such key; known keys are state_size, inner, as-written"
+            ],
+        ),
+        (
             {"state_size": 4, "inner": {"decai": 1}},
             ["inner: decai: no such key; did you mean decay?"],
         ),
