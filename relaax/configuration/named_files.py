@@ -6,10 +6,13 @@ from pathlib import Path
 from typing import Any
 
 import relaax
-from relaax.errors import ConfigurationError, closest
+from relaax.errors import ConfigurationError, closest, did_you_mean_one_of
 
 #: The key of the algorithm's section that may name a file.
 _NETWORK = "network"
+
+#: Algorithms that go by a key of another one.
+_OTHER_NAMES = {"td3": "; TD3 is name: ddpg with the key twin: true"}
 
 
 def locate_algorithm(section: Mapping[str, Any], source: Path) -> Path:
@@ -20,7 +23,11 @@ def locate_algorithm(section: Mapping[str, Any], source: Path) -> Path:
     algorithm is not found; the message lists the folders or names that were tried.
     """
     path, name = section.get("path"), section.get("name")
-    if (path is None) == (name is None):
+    if path is not None and name is not None:
+        raise ConfigurationError(
+            f"{source}: algorithm: give 'path' or 'name', not both: either names an algorithm"
+        )
+    if path is None and name is None:
         raise ConfigurationError(
             f"{source}: algorithm: give 'path' (a folder) or 'name' "
             f"(one of {', '.join(bundled_algorithms())}){_misspelt(section)}"
@@ -47,6 +54,10 @@ def _by_name(name: str, source: Path) -> Path:
         raise ConfigurationError(
             f"{source}: algorithm: name: unknown algorithm {name!r}; "
             f"the bundled algorithms are {', '.join(bundled_algorithms())}"
+            + (
+                _OTHER_NAMES.get(name.lower())
+                or did_you_mean_one_of(name.lower(), bundled_algorithms())
+            )
         )
     return _bundle() / name
 

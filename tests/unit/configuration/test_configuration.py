@@ -426,8 +426,20 @@ class TestAlgorithm:
         )
 
     @pytest.mark.parametrize(
+        ("name", "hint"),
+        [
+            ("td3", "; TD3 is name: ddpg with the key twin: true"),
+            ("PPO", "; did you mean ppo?"),
+            ("dac3", "; did you mean da3c?"),
+        ],
+    )
+    def test_another_name_of_a_bundled_one_has_a_hint(self, yaml, name, hint):
+        assert refusal_of_text(yaml, f"algorithm: {{name: {name}}}").endswith(hint)
+
+    @pytest.mark.parametrize(
         ("text", "reason"),
         [
+            ("{name: da3c, path: x}", "give 'path' or 'name', not both: either names an algorithm"),
             ("{name: 5}", "name: must be a name, is 5"),
             ("{name: [da3c]}", "name: must be a name, is ['da3c']"),
             ("{path: ''}", "path: must be a path, is ''"),
@@ -436,7 +448,7 @@ class TestAlgorithm:
     def test_a_path_or_a_name_is_text(self, yaml, text, reason):
         assert refusal_of_text(yaml, f"algorithm: {text}") == f"da3c.yaml: algorithm: {reason}"
 
-    @pytest.mark.parametrize("text", ["", "algorithm:", "algorithm: {name: da3c, path: mine}"])
+    @pytest.mark.parametrize("text", ["", "algorithm:"])
     def test_either_a_path_or_a_name_is_needed(self, yaml, text):
         assert "give 'path' (a folder) or 'name'" in refusal_of_text(
             yaml, f"{PARAMETER_SERVER}:\n{text}\n"
