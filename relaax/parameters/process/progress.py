@@ -54,8 +54,9 @@ class TrainingProgress:
 
     def returns(self) -> str:
         """Return the mean return, and its goal if there is one."""
-        mean = "-" if self.mean_return is None else f"{self.mean_return:.1f}"
-        return f"return {mean}" + ("" if self.goal_return is None else f" of {self.goal_return:g}")
+        if self.goal_return is None:
+            return f"return {shown_return(self.mean_return)}"
+        return f"return {shown_return(self.mean_return, self.goal_return)} of {self.goal_return:g}"
 
     def averaged(self) -> str:
         """Return of how many episodes the mean return is, and of how many it must be for a goal."""
@@ -81,6 +82,12 @@ class TrainingProgress:
     def fraction(self) -> float | None:
         """Return the part of the steps that is done, from 0 to 1; None if it is not known."""
         return None if self.last_t is None else min(1.0, self.global_t / max(self.last_t, 1))
+
+
+def shown_return(mean: float | None, goal: float = 0.0) -> str:
+    """Return a mean return with the decimals of its ``goal``, and one at least; - for None."""
+    decimals = max(1, len(f"{goal:g}".partition(".")[2]))
+    return "-" if mean is None else f"{mean:.{decimals}f}"
 
 
 def counted(count: int, what: str) -> str:

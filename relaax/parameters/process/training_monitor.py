@@ -9,7 +9,7 @@ from enum import Enum
 
 from relaax.algorithm_base import ParameterServerBase, Phase, RefusesCalls, RunningParameterServer
 from relaax.errors import CheckpointError
-from relaax.parameters.process.progress import StepRate, TrainingProgress
+from relaax.parameters.process.progress import StepRate, TrainingProgress, shown_return
 from relaax.parameters.process.return_curve import ReturnCurve
 from relaax.parameters.process.training_figures import TrainingFigures
 from relaax.parameters.sender_totals import SenderTotals
@@ -318,8 +318,7 @@ class TrainingMonitor:
             return f"{said}no step was taken, and no checkpoint was saved"
         goal, mean = self._goal_return, self._figures.returns.mean()
         if end is EndOfTraining.STEPS and goal is not None:
-            reached = "-" if mean is None else f"{mean:.1f}"
-            said += f"the mean return is {reached}, not {goal:g} as was the goal; "
+            said += f"the mean return is {shown_return(mean, goal)}, not {goal:g} as was the goal; "
         if end is EndOfTraining.STEPS and self._began_with >= (self._last_t or float("inf")):
             said += "a larger max_global_step lets it go on (docs/operations.md, Schedules); "
         where = self._parameter_server.checkpoint_location()

@@ -48,6 +48,15 @@ def test_the_return_of_evaluations_is_shown_beside_that_of_the_training():
     assert " | return 437.2 of 475 (100 episodes) | evaluated 480.0 (20 episodes) | 8 env" in shown
 
 
+@pytest.mark.parametrize(
+    ("mean", "goal", "shown"),
+    [(0.846, 0.85, "0.85"), (0.8, 0.85, "0.80"), (474.96, 475.0, "475.0")],
+)
+def test_a_mean_return_has_the_decimals_of_its_goal(mean, goal, shown):
+    said = replace(FULL, mean_return=mean, goal_return=goal).returns()
+    assert said == f"return {shown} of {goal:g}"
+
+
 def test_without_a_goal_return_the_time_left_is_no_limit():
     assert str(replace(FULL, goal_return=None)).endswith(" | 0:01:39 left")
 
