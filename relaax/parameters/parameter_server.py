@@ -42,6 +42,9 @@ PARAMETERS = "parameters"
 NO_SLOTS = (SCHEDULE, POLICIES)
 
 
+#: Names of tensors of values that a learner publishes begin so.
+_PUBLISHED = "published"
+
 #: The newest scores are kept; learners ask for them several times a second.
 MOST_SCORES = 10_000
 
@@ -247,14 +250,15 @@ def _require_same_optimizer(saved: Iterable[str], expected: Iterable[str], locat
     before, now = _optimizer_of(saved), _optimizer_of(expected)
     if before != now:
         raise CheckpointMismatch(
-            f"the checkpoint in {location} is of a training with the optimiser {before}, and this "
-            f"configuration asks for {now}. Use another checkpoint location or the optimiser that "
-            "made it"
+            f"the checkpoint in {location} is of a training with {before}, and this configuration "
+            f"asks for {now}. Use another checkpoint location or the settings that made it"
         )
 
 
 def _optimizer_of(names: Iterable[str]) -> str:
-    """Return the optimiser whose slots are among these names of tensors."""
+    """Return in words the owner of the slots among these names of tensors."""
     slots = [name for name in names if name != PARAMETERS and not name.startswith(NO_SLOTS)]
     prefixes = {name.split("/")[0] for name in slots}
-    return " and ".join(sorted(prefixes)) or "none"
+    if _PUBLISHED in prefixes:
+        return "a learner of its own, which publishes (learner: process)"
+    return f"the optimiser {' and '.join(sorted(prefixes)) or 'none'}"

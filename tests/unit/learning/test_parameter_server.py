@@ -1,5 +1,7 @@
 """The parameter server of the library: any optimiser's slots are saved by their names."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -130,8 +132,20 @@ def test_a_checkpoint_of_another_optimiser_is_refused_with_both_names():
         make(saver, optimizer=SGD(3, 0.9)).restore_latest_checkpoint()
     assert str(refusal.value) == (
         "the checkpoint in memory is of a training with the optimiser adam, and this "
-        "configuration asks for sgd. Use another checkpoint location or the optimiser that made it"
+        "configuration asks for the optimiser sgd. Use another checkpoint location or the settings "
+        "that made it"
     )
+
+
+def test_a_checkpoint_of_a_learner_is_refused_by_workers_that_learn():
+    saver = Memory()
+    make(saver, optimizer=SGD(3, 0.9)).save_checkpoint()
+    published = {"parameters": np.zeros(3, np.float32), "published/time": np.zeros(1)}
+    saver.checkpoint = replace(saver.checkpoint, tensors=published)
+    with pytest.raises(
+        CheckpointMismatch, match=r"with a learner of its own, which publishes .lea"
+    ):
+        make(saver, optimizer=SGD(3, 0.9)).restore_latest_checkpoint()
 
 
 @pytest.mark.parametrize("learns", [True, False])
