@@ -58,6 +58,10 @@ class Evaluation(Enum):
     #: Samples of the policy, as in training.
     STOCHASTIC = "stochastic"
 
+    @classmethod
+    def _missing_(cls, value: object) -> "Evaluation":
+        raise ValueError(f"evaluate must be deterministic or stochastic, is {value!r}")
+
 
 def number_of(states: States) -> int:
     """Return B, of how many environments these states are."""

@@ -75,8 +75,8 @@ class PpoSettings(PolicySettings, FilterSettings):
         if isinstance(values, Mapping) and "wait_for_learning" in values:
             waits = values["wait_for_learning"]
             raise ValueError(
-                f"wait_for_learning: {waits} is not known any more; write max_policy_lag: "
-                f"{0 if waits else 1} instead"
+                "wait_for_learning: no key of PPO; write max_policy_lag: "
+                f"{0 if waits in (True, 'always') else 1}, the batches that acting may be ahead"
             )
         if isinstance(values, Mapping) and values.get("max_policy_lag", 0) is None:
             raise ValueError(

@@ -100,7 +100,8 @@ class RetryPolicy:
             _log.warning("waiting for the RLX server: %s", failure.message)
         if self._attempts >= self._backoff.attempts or self.wait(next(self._pauses)):
             seconds = time.monotonic() - self._began
-            message = f"gave up after {self._attempts} attempts over {seconds:.1f} s"
+            many = f"{self._attempts} attempts over {seconds:.1f} s"
+            message = f"gave up after {'one attempt' if self._attempts == 1 else many}"
             self.start_anew()
             message = f"{message}: {failure.message}"
             raise Failure(message, failure.code, gave_up=True) from failure

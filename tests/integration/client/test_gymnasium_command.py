@@ -96,7 +96,7 @@ def test_a_server_that_was_never_reached_is_status_1(unused_url) -> None:
     result = run("--rlx-server", unused_url, "--env", "CartPole-v1", "--attempts", "1")
     assert result.returncode == 1
     assert f"never a session with the RLX server at {unused_url}" in result.stderr
-    assert "gave up after 1 attempts" in result.stderr
+    assert "gave up after one attempt" in result.stderr
     assert "Traceback" not in result.stderr
 
 

@@ -55,5 +55,5 @@ def test_it_is_never_spoken_of_in_version_1():
 
 
 def test_another_word_is_a_mistake():
-    with pytest.raises(ValueError, match="'sometimes' is not a valid Evaluation"):
+    with pytest.raises(ValueError, match="must be deterministic or stochastic, is 'sometimes'"):
         Client("localhost:1", evaluate="sometimes")

@@ -236,7 +236,7 @@ def test_waiting_ends_when_it_is_told_to(unused_url) -> None:
     stop = threading.Event()
     stop.set()
     client = Client(unused_url, reconnect=Backoff(initial_s=30), wait=stop.wait)
-    with pytest.raises(Failure, match="gave up after 1 attempts"):
+    with pytest.raises(Failure, match="gave up after one attempt"):
         client.init(0)
 
 
