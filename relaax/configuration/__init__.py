@@ -2,7 +2,7 @@
 
 ``option_kinds``        the kinds of options, with their checks
 ``option_base``         declares the options that several commands have
-``options``             declares all others, and puts those of each command together
+``options``             declares all others, and puts the options of each command together
 ``commands``            says which commands there are, with their options
 ``command_line``        builds the command-line parsers from the options
 ``yaml_reader``         reads YAML files, within limits
@@ -12,7 +12,7 @@
 ``exit_status``         turns known errors into one line and an exit status
 ``named_files``         finds the algorithm, and a file of its network, that the YAML file names
 ``algorithm_loader``    imports the algorithm from its folder
-``announced_spaces``    compares the spaces of environments with those of the algorithm
+``announced_spaces``    compares the spaces of environments with the algorithm's
 ``first_look``          doubtful values in the first steps of environments
 ``space_check``         checks the spaces that the algorithm gives
 ``access``              begins a server, and guards a process as its options say

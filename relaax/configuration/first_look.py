@@ -58,7 +58,7 @@ class FirstLook:
             )
 
     def _look_at_images(self, states: dict[str, npt.NDArray[np.floating]]) -> None:
-        """Look at images of numbers; those of bytes are divided by 255."""
+        """Look at images of numbers; bytes are divided by 255."""
         for name, part in states.items():
             if part.ndim == _IMAGES and (highest := float(np.abs(part).max())) > MOST_PIXEL:
                 self._doubts.say(*large_pixels(_sender(name), highest, "another type than uint8"))

@@ -37,7 +37,7 @@ def _left_bytes(group: Cgroup) -> int | None:
 class AvailableMemory:
     """The machine's free memory, or the least that one of the process's cgroups leaves.
 
-    The cgroups are those of the process when this is made. To read all their files takes longer
+    The cgroups of the process are found when this is made. To read all their files takes longer
     than to take a connection: a figure is used again for ``fresh_s``.
     """
 

@@ -1,4 +1,4 @@
-"""The limits of a container, which are those of its cgroups, and the cores they leave.
+"""The limits of a container, which its cgroups have, and the cores that they leave.
 
 Both versions are read, as the kernel documents them:
 https://docs.kernel.org/admin-guide/cgroup-v2.html and

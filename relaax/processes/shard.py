@@ -31,7 +31,7 @@ class Shard:
         return size * (self.index - 1) // self.count, size * self.index // self.count
 
     def directory_name(self) -> str:
-        """Return the name of what it saves in, of another shard than the first."""
+        """Return the name of its folder of checkpoints, of another shard than the first."""
         return f"shard-{self.index}-of-{self.count}"
 
     def __str__(self) -> str:

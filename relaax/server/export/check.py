@@ -126,7 +126,7 @@ def _differences(expected: Array, found: Array, units: ActionUnits | None) -> in
 
 
 def _drawn(observation: ObservationInput, random: np.random.Generator) -> Array:
-    """Return states like those of the training, where its filters have their statistics."""
+    """Return states like the training's, where its filters have their statistics."""
     info, scale = observation.state, observation.scale
     shape = (ENVIRONMENTS, *info.shape)
     if info.dtype == "uint8":

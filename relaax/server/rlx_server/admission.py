@@ -202,5 +202,5 @@ def measure(pid: int, now: Callable[[], float] = time.time) -> WorkerMemory | No
 
 
 def in_mib(size: int) -> str:
-    """Return a size for people, who need no more than two digits of a small one."""
+    """Return a size for people; a small one has no more than two digits."""
     return f"{size / MIB:.0f}" if size >= 10 * MIB else f"{size / MIB:.2g}"

@@ -24,7 +24,7 @@ _NUMBER_BYTES = 32
 def message_limit(space: Space | None, environments: int) -> int:
     """Return how many bytes a message about so many environments may have.
 
-    ``space`` is that of one observation. There is room for two observations as 64-bit numbers,
+    ``space`` is the space of one observation. There is room for two observations as 64-bit numbers,
     twice over, or for one as text with all digits; larger messages are refused before they are
     received or parsed, which would keep other clients waiting. An unknown space has the limit of
     the protocol, which nothing exceeds.

@@ -120,7 +120,7 @@ class Joiner:
 
 
 def finals_of_truncated(steps: Steps) -> States:
-    """Return the final states without those of terminated episodes, after which nothing follows."""
+    """Return the final states of truncated episodes; nothing follows after terminated ones."""
     if number_of(steps.finals) == 0:
         return NO_STATES
     is_truncated = steps.is_truncated[steps.has_final]
@@ -161,7 +161,7 @@ def _joined(requests: list[Request]) -> tuple[IntArray, Flags, FloatArray]:
 
 
 def _acting_agents(requests: list[Request]) -> list[AgentName]:
-    """Return the agents that want actions; those of reports without names have empty ones."""
+    """Return the agents that want actions; in reports without names these are empty."""
     found: list[AgentName] = []
     for _, steps in requests:
         agents = steps.agents or [UNNAMED_AGENT] * len(steps.flags)

@@ -25,7 +25,7 @@ _log = logging.getLogger(__name__)
 
 
 class Purpose(IntEnum):
-    """The use of a worker's seeds: an agent's differ from those of its environment."""
+    """The use of a worker's seeds: an agent and its environment have different ones."""
 
     BATCH_AGENT = 1
     AGENTS = 2
