@@ -9,7 +9,6 @@ from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
 
-from relaax.configuration.first_look import first_look
 from relaax.errors import AgentError, NoRoom, ProtocolError
 from relaax.net.access import Right
 from relaax.protocol import MessageConnection, binary
@@ -25,12 +24,11 @@ from relaax.server.rlx_server.tally import (
     WorkerRow,
     private_row,
 )
-from relaax.server.rlx_server.worker.action_rule import ActionRule
 from relaax.server.rlx_server.worker.agents import Agents
 from relaax.server.rlx_server.worker.answers import Answer
 from relaax.server.rlx_server.worker.connection import Connection
 from relaax.server.rlx_server.worker.requests import Request
-from relaax.server.rlx_server.worker.responder import Responder, Responders
+from relaax.server.rlx_server.worker.responder import responders_of
 from relaax.server.rlx_server.worker.session import Session
 from relaax.server.rlx_server.worker.settings import WorkerSettings
 from relaax.server.rlx_server.worker.stopping import StopRequest
@@ -81,12 +79,7 @@ class Worker:
         self._clock = clock
         self._stop = stop
         self._inbox = inbox
-        rule = ActionRule(settings.config.action_space(), settings.algorithm_name)
-        is_shared = inbox is not None
-        look = first_look(settings.doubts, settings.config, learns=settings.exploitation is None)
-        self._responders = Responders(
-            Responder(make_agents, is_shared, rule, self._row, settings.limits, look)
-        )
+        self._responders = responders_of(settings, make_agents, inbox is not None, self._row)
         #: By descriptor.
         self._connections: dict[int, Connection] = {}
         #: Connections whose next message has been read already, so that no descriptor shows it.

@@ -11,17 +11,15 @@ from typing import Any
 from relaax.address import Address
 from relaax.algorithm_base import ConfigBase
 from relaax.configuration.algorithm_loader import Algorithm
-from relaax.configuration.first_look import first_look
 from relaax.errors import AgentError, NoRoom, ProtocolError
 from relaax.protocol import FrameConnection, MessageConnection, PeerClosed, binary
 from relaax.protocol.connection import Payload
 from relaax.server.rlx_server.tally import WorkerRow, private_row
-from relaax.server.rlx_server.worker.action_rule import ActionRule
 from relaax.server.rlx_server.worker.agents import Agents
 from relaax.server.rlx_server.worker.answers import Refusal
 from relaax.server.rlx_server.worker.connection import Connection
 from relaax.server.rlx_server.worker.requests import Request
-from relaax.server.rlx_server.worker.responder import Responder, Responders
+from relaax.server.rlx_server.worker.responder import responders_of
 from relaax.server.rlx_server.worker.session import Session
 from relaax.server.rlx_server.worker.settings import WorkerSettings
 from relaax.steps import Steps
@@ -127,11 +125,7 @@ class MemoryWorker:
         before: Callable[[Steps], object] = lambda steps: None,
     ) -> None:
         self._settings = settings
-        rule = ActionRule(settings.config.action_space(), settings.algorithm_name)
-        look = first_look(settings.doubts, settings.config, learns=settings.exploitation is None)
-        self._responders = Responders(
-            Responder(make_agents, False, rule, row or private_row(), look=look)
-        )
+        self._responders = responders_of(settings, make_agents, False, row or private_row())
         self._is_over = is_over
         self._before = before
         self._connections: list[Connection] = []

@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Iterator
 
 from relaax.algorithm_base import BatchAgentBase, Evaluation, NullMetrics
-from relaax.configuration.first_look import FirstLook
+from relaax.configuration.first_look import FirstLook, first_look
 from relaax.errors import AgentError, NoRoom, ProtocolError
 from relaax.protocol.binary import Hello, Metric
 from relaax.server.rlx_server.limits import NO_LIMITS, ClientLimits
@@ -20,7 +20,7 @@ from relaax.server.rlx_server.worker.environments import Environments, Episodes,
 from relaax.server.rlx_server.worker.measurements import Measurements
 from relaax.server.rlx_server.worker.requests import Joiner, Report, Request
 from relaax.server.rlx_server.worker.session import Actions
-from relaax.server.rlx_server.worker.settings import SEEDS, seed_after
+from relaax.server.rlx_server.worker.settings import SEEDS, WorkerSettings, seed_after
 from relaax.steps import IntArray
 from relaax.telemetry.kept_counts import TAKEN
 from relaax.telemetry.metrics import OF_CLIENT, OF_EVALUATING_CLIENT, Metrics
@@ -281,3 +281,12 @@ class Responders:
         for evaluating in self._evaluating.values():
             evaluating.close()
         self.training.close()
+
+
+def responders_of(
+    settings: WorkerSettings, make_agents: Callable[[], Agents], is_shared: bool, row: WorkerRow
+) -> Responders:
+    """Return the responders of a worker; their arguments are explained by ``Responder``."""
+    rule = ActionRule(settings.config.action_space(), settings.algorithm_name)
+    look = first_look(settings.doubts, settings.config, learns=settings.exploitation is None)
+    return Responders(Responder(make_agents, is_shared, rule, row, settings.limits, look))
