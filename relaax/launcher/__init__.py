@@ -14,3 +14,15 @@
 ``process_log``       writes it into a file, too
 ``engines``           the machines that they run on
 """
+
+import signal
+
+
+def train() -> int:
+    """Run ``relaax-train`` and return its exit status: after Ctrl-C 130, also while it imports."""
+    try:
+        from relaax.launcher.main import main
+
+        return main()
+    except KeyboardInterrupt:
+        return 128 + signal.SIGINT

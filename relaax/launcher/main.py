@@ -32,6 +32,7 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 
+from relaax import __version__
 from relaax.configuration import run_command
 from relaax.configuration.announced_spaces import DOUBTFUL
 from relaax.configuration.exit_status import USAGE
@@ -138,6 +139,7 @@ def _planned(processes: list[Described], arguments: argparse.Namespace) -> list[
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog=_NAME, description=_DESCRIPTION)
+    parser.add_argument("--version", action="version", version=f"%(prog)s {__version__}")
     one = parser.add_mutually_exclusive_group()
     one.add_argument(
         "procfile",
@@ -302,8 +304,6 @@ def _run(processes: list[Described], log: ProcessLog | None, arguments: argparse
         with _engine_of(processes, arguments, printer.interval_s) as engine:
             turns = {process.name: process.turn_to_stop for process in processes}
             return Runner(turns, engine, printer, arguments.restart).run()
-    except KeyboardInterrupt:  # before anything was started
-        return 128 + signal.SIGINT
     finally:
         printer.close()
         if log is not None:

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import yaml
 
+from relaax import __version__
 from relaax.address import MAX_PORT
 from relaax.errors import ConfigurationError
 from relaax.launcher.ports import free_pair
@@ -105,6 +106,7 @@ NUMBERS = Kind(
 def main() -> int:
     """Write the folder and return the exit status."""
     parser = argparse.ArgumentParser(prog="relaax-new", description=_DESCRIPTION)
+    parser.add_argument("--version", action="version", version=f"%(prog)s {__version__}")
     parser.add_argument("name", type=Path, metavar="NAME", help="the new folder")
     one = parser.add_mutually_exclusive_group()
     one.add_argument(

@@ -3,6 +3,8 @@
 import pytest
 import yaml
 
+import relaax
+from relaax.launcher import train as run_train
 from relaax.launcher.main import main
 
 DA3C = {"name": "da3c", "action_size": 2, "state_size": [4]}
@@ -100,3 +102,15 @@ def test_copies_of_a_server_whose_address_no_line_has_are_doubtful(train, folder
     status, said = train("--check", "--concurrency", "rlx=2,env=4")
     assert status == 0
     assert "doubtful: no other line has the address of rlx, port 7001: copies have" in said
+
+
+def test_ctrl_c_before_anything_was_started_is_a_status(monkeypatch):
+    def interrupted():
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("relaax.launcher.main.main", interrupted)
+    assert run_train() == 130
+
+
+def test_the_version_is_shown(train):
+    assert train("--version") == (0, f"relaax-train {relaax.__version__}\n")
