@@ -30,7 +30,6 @@ from relaax.client.connector import Backoff, RetryPolicy
 from relaax.client.rlx_client import BaseClient, Evaluate, hello_of
 from relaax.client.server_connection import opened
 from relaax.client.transport import Transport
-from relaax.observations import Observations
 from relaax.protocol import binary
 from relaax.protocol.binary import Answers
 from relaax.spaces import Space, space_of
@@ -71,6 +70,7 @@ class VectorClient(BaseClient):
                 f"not {environments}"
             )
         self.environments = environments
+        self._numbers = np.arange(environments)
         hello = hello_of(environments, environment, observation_space, action_space, evaluate)
         retry = RetryPolicy(reconnect, wait)
         super().__init__(rlx_server_url, transport, timeout_s, connect_timeout_s, retry, hello)
@@ -115,10 +115,11 @@ class VectorClient(BaseClient):
         if flags is None:
             flags = np.zeros(self.environments, np.uint8)
         finals = checked_rows("finals", self._named(finals), int(np.count_nonzero(flags & FINAL)))
+        executed: Any = ()
         if actions is not None:
             flags |= EXECUTED
-            actions = checked_actions(actions, self.environments)
-        steps = self._steps_of_all(flags, rewards, observations, finals, actions)
+            executed = checked_actions(actions, self.environments)
+        steps = Steps(self._numbers, flags, rewards, observations, finals, executed)
         return opened(self._connector.last).ask(steps).actions
 
     def exchange(self, steps: Steps) -> Answers:
@@ -147,17 +148,6 @@ class VectorClient(BaseClient):
         flags[flags != 0] |= START
         return flags
 
-    def _steps_of_all(
-        self,
-        flags: npt.NDArray[np.uint8],
-        rewards: Array,
-        observations: Observations,
-        finals: Any,
-        actions: Array | None = None,
-    ) -> Steps:
-        executed = () if actions is None else actions
-        return Steps(np.arange(self.environments), flags, rewards, observations, finals, executed)
-
     def _named(self, observations: Any) -> Any:
         """Return observations, and masks beside them, by the server's names."""
         if not isinstance(observations, MaskedState):
@@ -168,7 +158,7 @@ class VectorClient(BaseClient):
         connection = self._connector.open(space)
         rows = checked_rows("observations", self._named(observations), self.environments)
         flags = np.full(self.environments, START, np.uint8)
-        return connection.ask(self._steps_of_all(flags, np.zeros(self.environments), rows, ()))
+        return connection.ask(Steps(self._numbers, flags, np.zeros(self.environments), rows, ()))
 
 
 def end_flags(terminated: Array, truncated: Array) -> npt.NDArray[np.uint8]:
