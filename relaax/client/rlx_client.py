@@ -217,7 +217,9 @@ class Client(BaseClient):
         if self._is_json:
             return [as_listed(named_state(state, None))]
         checked = checked_state(named_state(state, self._connector.asked))
-        return mapped(lambda array: array[np.newaxis], checked)
+        if isinstance(checked, dict):
+            return mapped(lambda array: array[np.newaxis], checked)
+        return checked[np.newaxis]  # as nearly always
 
 
 def _step(flags: int, rewards: Any, observations: Any, finals: Any, action: Any) -> Steps:
