@@ -19,6 +19,8 @@ class ConnectionWorkers(WorkerPool):
 
     #: Connections can be taken at any time.
     is_open = has_room = True
+    #: A worker is forked for a connection that has proved that it may be served.
+    take_unproved = False
 
     def __init__(
         self,

@@ -52,12 +52,11 @@ class RlxServer:
     """Listens, admits, reaps; ends with SIGINT, SIGTERM, or the training.
 
     ``watch`` runs in the watcher of the parameter server; only that process keeps ``operators``, a
-    listener, open. With ``hands_over_at_once`` workers get connections as they come; without, when
-    they have proved in the ``lobby`` that they may be served. Refused connections stay there until
-    their client can understand the reason. While no worker can take connections, clients wait in
-    the listener's queue.
-    All events are counted in ``state``, which the watcher reads. The result of ``served`` is shown
-    in the live line, too.
+    listener, open. Some workers take connections as they come; others, when they have proved in the
+    ``lobby`` that they may be served. Refused connections stay there until their client can
+    understand the reason. While no worker can take connections, clients wait in the listener's
+    queue. All events are counted in ``state``, which the watcher reads. The result of ``served`` is
+    shown in the live line, too.
 
     With SIGTERM it drains: it takes no more connections, and ends when all have been closed, each
     at the end of an episode, or after ``drain_s`` seconds, or with the next signal. It does not
@@ -76,7 +75,6 @@ class RlxServer:
         drain_s: float,
         limits: ConnectionLimits,
         lobby: Lobby,
-        hands_over_at_once: bool,
         operators: socket.socket | None = None,
         served: Callable[[], list[Figure]] = list,
     ) -> None:
@@ -85,7 +83,6 @@ class RlxServer:
         self._drain_s = drain_s
         self._limits = limits
         self._lobby = lobby
-        self._hands_over_at_once = hands_over_at_once
         self._operators = operators
         self._served = served
         self._available = AvailableMemory()
@@ -287,7 +284,7 @@ class RlxServer:
                 time.sleep(ACCEPT_RETRY_S)
                 return
             peer = peer_of(address)
-            if not self._hands_over_at_once:
+            if not self._workers.take_unproved:
                 self._lobby.enter(connection, peer)
                 continue
             refusal = self._admit(connection, peer)

@@ -39,6 +39,9 @@ class SharedWorkers(WorkerPool):
     there.
     """
 
+    #: The workers themselves ask connections to prove that they may be served.
+    take_unproved = True
+
     def __init__(
         self,
         count: int,

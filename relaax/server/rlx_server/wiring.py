@@ -114,7 +114,6 @@ def rlx_server(configuration: RlxServerConfiguration, listener: socket.socket) -
             tally.state,
             (Cell.TURNED_AWAY, Cell.ACCESS_DENIED),
         ),
-        hands_over_at_once=count is not None,
         operators=operators,
     )
 

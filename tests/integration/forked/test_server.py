@@ -31,6 +31,7 @@ class Workers:
     def __init__(self):
         self.is_open = True
         self.has_room = True
+        self.take_unproved = True
         self.is_admitted = True
         self.served = 0
         self.exits = []
@@ -109,7 +110,7 @@ def serve(clients, watch=lambda: time.sleep(60) or 0, drain_s=0, worker_timeout_
     lobby = Lobby(Guard(tokens=None, hello_timeout_s=1.0), FrameConnection)
     server = RlxServer(
         listener, selector, children, workers, watch, state, watchdog, drain_s, limits,
-        lobby, hands_over_at_once=True,
+        lobby,
     )
     thread.start()
     status = server.run()
