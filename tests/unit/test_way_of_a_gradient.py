@@ -31,9 +31,8 @@ OF_ALL_CALLS = {
     "algorithm_base/bridge_base.py",
     "net/payloads.py",
     "net/refusals.py",
-    "parameters/gate.py",
+    "parameters/callers.py",
     "parameters/sender_totals.py",
-    "parameters/traffic.py",
     "telemetry/interval_metrics.py",
 }
 
