@@ -1,12 +1,11 @@
 """The worker's end of the bridge: calls, and metrics in batches."""
 
 import logging
-import queue
 import secrets
 import sys
 import threading
 import time
-from collections import defaultdict
+from collections import defaultdict, deque
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
@@ -71,7 +70,8 @@ class MetricsSender(Metrics):
     ) -> None:
         self._send = send
         self._interval_s = interval_s
-        self._queue: queue.Queue[bridge_pb2.ScalarMetric] = queue.Queue(capacity)
+        self._capacity = capacity
+        self._waiting: deque[bridge_pb2.ScalarMetric] = deque()
         self._dropped = 0
         self._closing = threading.Event()
         self._thread = threading.Thread(target=self._run, name="metrics-sender", daemon=True)
@@ -80,9 +80,9 @@ class MetricsSender(Metrics):
     def scalar(self, name: str, y: float, x: float | None = None) -> None:
         """Queue a scalar; drop it when the queue is full. TypeError for ``y`` that is no number."""
         metric = bridge_pb2.ScalarMetric(name=name, y=float(y), x=x)
-        try:
-            self._queue.put_nowait(metric)
-        except queue.Full:
+        if len(self._waiting) < self._capacity:
+            self._waiting.append(metric)
+        else:
             self._dropped += 1
 
     def close(self, deadline_s: float = 2.0) -> None:
@@ -96,7 +96,8 @@ class MetricsSender(Metrics):
         self._flush()
 
     def _flush(self) -> None:
-        batch = bridge_pb2.ScalarMetrics(metrics=self._drain())
+        waiting = self._waiting
+        batch = bridge_pb2.ScalarMetrics(metrics=[waiting.popleft() for _ in range(len(waiting))])
         if not batch.metrics:
             return
         try:
@@ -106,14 +107,6 @@ class MetricsSender(Metrics):
         if self._dropped:
             _log.warning("%d metrics were dropped: too many at once", self._dropped)
             self._dropped = 0
-
-    def _drain(self) -> list[bridge_pb2.ScalarMetric]:
-        drained = []
-        while True:
-            try:
-                drained.append(self._queue.get_nowait())
-            except queue.Empty:
-                return drained
 
 
 class Bridge(ParameterLink):
