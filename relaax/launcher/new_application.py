@@ -41,6 +41,7 @@ _PLAIN = {
     "an episode, `apply`\n   takes an action. A state is a number, a list, a numpy array, or a "
     "dict of these by name.",
     "SEVERAL": "`relaax-train --concurrency env=4` starts four",
+    "HOW_TO_EVALUATE": 'a copy of `environment.py` whose `Client` has `evaluate="deterministic"`',
 }
 
 
@@ -195,6 +196,8 @@ def kind_of_gymnasium(env_id: str) -> Kind:
                 "FIRST_CHANGE": "Wrap the environment in `make_environment` in `environment.py`, "
                 "or return one of your own there.",
                 "SEVERAL": "`--count` in the `Procfile` says how many there are",
+                "HOW_TO_EVALUATE": "`python environment.py --rlx-server localhost:7001 --evaluate "
+                "--episodes 100`",
             },
             "environment.py": {"CartPole-v1": env_id},
             "Procfile": {":7001": ":7001 --count 8 --per-connection 8 --seed 1"},
