@@ -5,4 +5,4 @@ def gradients_of(algorithm, config):
     """What computes its gradients."""
     from relaax.learning.networks.parameters_tf import ParameterTensors
 
-    return algorithm.Builder(config).gradients(ParameterTensors(config.network))
+    return algorithm.Builder(config).method(ParameterTensors(config.network))

@@ -16,10 +16,11 @@ from relaax.parameters.parameter_store import ParameterStore
 from relaax.telemetry.interval_metrics import IntervalMetrics
 
 
-class MeanReward:
-    """A gradient model: all parameters fall with the mean of the rewards."""
+class MeanReward(WholeRollouts):
+    """A method: all parameters fall with the mean of the rewards."""
 
-    def __init__(self):
+    def __init__(self, *division):
+        super().__init__(*division)
         self.rollouts = []
         self.prepared = []
 
@@ -27,10 +28,12 @@ class MeanReward:
         self.rollouts.append(rollouts)
         size = sum(array.size for array in parameters.arrays.values())
         vector = np.full(size, rollouts.rewards.mean(), np.float32)
-        return BatchGradient(vector, {"reward": float(rollouts.rewards.sum())})
+        return BatchGradient(
+            vector, {"reward": float(rollouts.rewards.sum()) / max(rollouts.steps, 1)}
+        )
 
     def prepare(self, parameters, most):
-        self.prepared.append(most)
+        self.prepared.append(self.part_size(most))
 
 
 def parameter_store():
@@ -62,10 +65,9 @@ class Learning:
     def __init__(self, minibatches=1, most_at_once=None, expected=0, **values):
         self.store = parameter_store()
         self.bridge = Recorder(ParameterService(self.store, NullMetrics()))
-        self.model, self.policy = MeanReward(), small_policy()
-        self.learner = OnPolicyLearner(
-            WholeRollouts(self.model, minibatches, most_at_once), self.policy, **values
-        )
+        self.model = MeanReward(minibatches, most_at_once)
+        self.policy = small_policy()
+        self.learner = OnPolicyLearner(self.model, self.policy, **values)
         metrics = IntervalMetrics(self.bridge.stored, interval_s=0.0)
         self.driver = Driver(self.learner, self.bridge, self.bridge, metrics)
         self.sink = InWorker(self.driver, expected)

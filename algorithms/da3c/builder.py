@@ -3,9 +3,9 @@
 from typing import Any
 
 from relaax.assembly import OnPolicyBuilder, WorkerParts
-from relaax.learning.model import GradientModel, Objective
+from relaax.learning.model import Objective
 from relaax.learning.on_policy import ActorCriticConfig
-from relaax.learning.on_policy.learner import WholeRollouts
+from relaax.learning.on_policy.learner import Method
 
 
 class Da3cBuilder(OnPolicyBuilder[ActorCriticConfig]):
@@ -30,20 +30,19 @@ class Da3cBuilder(OnPolicyBuilder[ActorCriticConfig]):
             action_mask=settings.mask_name,
         )
 
-    def gradients(self, tensors: Any) -> GradientModel:
-        """Return the gradients of the objective, with ``ParameterTensors`` of the network."""
+    def method(self, tensors: Any) -> Method[Any]:
+        """See OnPolicyBuilder."""
         from relaax.learning.gradients_tf import RolloutGradients
 
-        length = self.config.settings.episode_len
-        return RolloutGradients(
-            self.network(), tensors, self.objective(), length, self.config.columns()
-        )
-
-    def method(self, tensors: Any) -> WholeRollouts:
-        """See OnPolicyBuilder."""
         settings = self.config.settings
-        return WholeRollouts(
-            self.gradients(tensors), settings.minibatches, settings.rollouts_per_update
+        return RolloutGradients(
+            self.network(),
+            tensors,
+            self.objective(),
+            settings.episode_len,
+            self.config.columns(),
+            settings.minibatches,
+            settings.rollouts_per_update,
         )
 
     def worker(self) -> WorkerParts:

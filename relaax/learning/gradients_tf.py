@@ -13,6 +13,7 @@ from relaax.learning.networks.description import Network
 from relaax.learning.networks.layers_tf import ObservationTensors, unroll
 from relaax.learning.networks.manifest import NetworkParameters
 from relaax.learning.networks.parameters_tf import ParameterTensors
+from relaax.learning.on_policy.learner import WholeRollouts
 from relaax.learning.rollouts import Columns, RolloutBatch
 from relaax.observations import mapped
 
@@ -48,8 +49,8 @@ class GraphRollouts:
         return tf.maximum(self.observations[action_mask][:-1], is_no_step)
 
 
-class RolloutGradients:
-    """Gradients as a pure function of parameters and rollouts.
+class RolloutGradients(WholeRollouts):
+    """A method whose gradients are a pure function of parameters and rollouts.
 
     Batches are padded to a few sizes, so that few graphs are traced and compiled. ``length`` and
     ``columns`` say what rollouts look like, so that this can be done beforehand.
@@ -62,7 +63,10 @@ class RolloutGradients:
         objective: Objective,
         length: int,
         columns: Columns,
+        minibatches: int = 1,
+        most_at_once: int | None = None,
     ) -> None:
+        super().__init__(minibatches, most_at_once)
         self._network = network
         self._tensors = tensors
         self._objective = objective
@@ -75,8 +79,9 @@ class RolloutGradients:
         is_dense = not network.has_convolutions and not network.lstm_size
         self._graph = CompiledFunction(self._gradient, jit_compile=is_dense)
 
-    def gradient(self, parameters: NetworkParameters, rollouts: RolloutBatch) -> BatchGradient:
-        """Return the gradient of the mean loss of K rollouts."""
+    def gradient(self, parameters: NetworkParameters, minibatch: RolloutBatch) -> BatchGradient:
+        """Return the gradient of the mean loss of K rollouts, and means over their steps."""
+        rollouts, steps = minibatch, max(minibatch.steps, 1)
         size = self._size_for(rollouts.count)
         vector, terms = self._graph(
             parameters.tensors,
@@ -86,7 +91,8 @@ class RolloutGradients:
                 for column in rollouts.columns()
             ),
         )
-        return BatchGradient(vector.numpy(), {name: float(term) for name, term in terms.items()})
+        means = {name: float(term) / steps for name, term in terms.items()}
+        return BatchGradient(vector.numpy(), means)
 
     def prepare(self, parameters: NetworkParameters, most: int) -> None:
         """Trace and compile the gradients of up to ``most`` rollouts.
@@ -94,7 +100,7 @@ class RolloutGradients:
         Batches are padded to the sizes that are ready. Of dense layers there are two: padding
         costs them little, and compiling nearly a second.
         """
-        largest = padded_size(most)
+        largest = padded_size(self.part_size(most))
         sizes = {min(_FEW_ROLLOUTS, largest), largest}
         if self._network.has_convolutions:
             sizes = {2**exponent for exponent in range(largest.bit_length())}

@@ -8,7 +8,6 @@ import numpy as np
 import numpy.typing as npt
 
 from relaax.learning.networks.manifest import NetworkParameters
-from relaax.learning.rollouts.batch import RolloutBatch
 from relaax.observations import Observations
 
 Array = npt.NDArray[Any]
@@ -52,7 +51,7 @@ class BatchGradient:
 
     #: float32 [size], in the order of the manifest: the mean of the rollouts' gradients.
     vector: FloatArray
-    #: Parts of the loss by name, each the sum over all steps.
+    #: Parts of the loss by name, each the mean over all steps.
     terms: Mapping[str, float]
 
 
@@ -65,13 +64,3 @@ class Objective(Protocol):
         Both are tensors. ``outputs``: of each head of the network for the observations,
         float32 [T + 1, K, units]. ``batch``: ``gradients_tf.GraphRollouts`` of T rows.
         """
-
-
-class GradientModel(Protocol):
-    """Computes gradients."""
-
-    def gradient(self, parameters: NetworkParameters, rollouts: RolloutBatch) -> BatchGradient:
-        """Return the gradient of the mean loss of the rollouts."""
-
-    def prepare(self, parameters: NetworkParameters, most: int) -> None:
-        """Compile beforehand the gradients of up to ``most`` rollouts."""

@@ -9,7 +9,7 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 
 from relaax.algorithm_base import Gradient, Input, Learner, Step, Values
-from relaax.learning.model import BatchGradient, GradientModel
+from relaax.learning.model import BatchGradient
 from relaax.learning.networks.manifest import NetworkParameters
 from relaax.learning.policy import CurrentPolicy
 from relaax.learning.rollouts import ROLLOUTS, RolloutBatch
@@ -63,16 +63,13 @@ class Method(ABC, Generic[BatchT]):
 
 
 class WholeRollouts(Method[RolloutBatch]):
-    """Computes ``gradients`` of some of the rollouts, divided at random.
+    """Derive from it, with the ``gradient`` of some of the rollouts, divided at random.
 
     They are divided into ``minibatches``, as far as there are so many, and into more where one
     would have more than ``most_at_once`` rollouts.
     """
 
-    def __init__(
-        self, gradients: GradientModel, minibatches: int = 1, most_at_once: int | None = None
-    ) -> None:
-        self._gradients = gradients
+    def __init__(self, minibatches: int = 1, most_at_once: int | None = None) -> None:
         self._minibatches = minibatches
         self._most_at_once = most_at_once
 
@@ -82,22 +79,13 @@ class WholeRollouts(Method[RolloutBatch]):
 
     def minibatches(self, batch: RolloutBatch, random: np.random.Generator) -> list[RolloutBatch]:
         """Return equal parts; see Method."""
-        size = self._part_size(batch.count)
+        size = self.part_size(batch.count)
         if batch.count <= size:
             return [batch]
         return batch.chosen(random.permutation(batch.count)).pieces(size)
 
-    def gradient(self, parameters: NetworkParameters, minibatch: RolloutBatch) -> BatchGradient:
-        """See Method."""
-        gradient, steps = self._gradients.gradient(parameters, minibatch), max(minibatch.steps, 1)
-        terms = {name: term / steps for name, term in gradient.terms.items()}
-        return BatchGradient(gradient.vector, terms)
-
-    def prepare(self, parameters: NetworkParameters, most: int) -> None:
-        """See Method."""
-        self._gradients.prepare(parameters, self._part_size(most))
-
-    def _part_size(self, count: int) -> int:
+    def part_size(self, count: int) -> int:
+        """Return how many of ``count`` rollouts a minibatch has at most."""
         size = -(-count // self._minibatches)
         return size if self._most_at_once is None else min(size, self._most_at_once)
 

@@ -1,7 +1,6 @@
 """Wires the parts."""
 
 from relaax.assembly import OnPolicyBuilder
-from relaax.learning.on_policy.learner import WholeRollouts
 
 
 class Builder(OnPolicyBuilder):
@@ -13,7 +12,7 @@ class Builder(OnPolicyBuilder):
 
         config, keys = self.config, self.config.settings
         loss = ActorCritic(graph_of(config.actions), keys.rewards_gamma, keys.entropy_beta)
-        gradients = RolloutGradients(
-            config.network, tensors, loss, keys.episode_len, config.columns()
+        most, columns = keys.rollouts_per_update, config.columns()
+        return RolloutGradients(
+            config.network, tensors, loss, keys.episode_len, columns, most_at_once=most
         )
-        return WholeRollouts(gradients, most_at_once=keys.rollouts_per_update)

@@ -7,7 +7,7 @@ from relaax.acting.agent import SingleAgent
 from relaax.acting.preprocessor import Preprocessor
 from relaax.learning.networks import initial_parameters
 from relaax.learning.networks.numpy_policy import NumpyPolicy
-from relaax.learning.on_policy.learner import OnPolicyLearner, WholeRollouts
+from relaax.learning.on_policy.learner import OnPolicyLearner
 from relaax.learning.placements import Driver, InWorker, OnThread
 from relaax.learning.policy import CurrentPolicy
 from relaax.learning.rollouts import Columns, RolloutStore
@@ -35,10 +35,9 @@ def make_batch_agent(config, bridge, seed, learns_in_background):
     network, distribution, keys = config.network, config.distribution, config.keys
     columns, tensors = Columns.of(network, distribution, np.float32), ParameterTensors(network)
     loss = Reinforce(graph_of(distribution), keys.discount)
-    gradients = RolloutGradients(network, tensors, loss, keys.episode_len, columns)
+    method = RolloutGradients(network, tensors, loss, keys.episode_len, columns, most_at_once=32)
     policy = CurrentPolicy(tensors.unpack, bridge.pull())
     metrics = bridge.metrics()
-    method = WholeRollouts(gradients, most_at_once=32)
     learner = OnPolicyLearner(method, policy, gradient_norm_clipping=1.0)
     driver = Driver(learner, bridge, bridge, IntervalMetrics(metrics))
     experience = InWorker(driver)

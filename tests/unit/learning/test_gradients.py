@@ -62,10 +62,13 @@ def squares_of(case, vector):
     return total
 
 
-def test_terms_are_sums_over_the_steps_of_all_rollouts(case):
-    terms = case.gradients.gradient(case.parameters, case.rollouts).terms
-    assert terms["squares"] == pytest.approx(squares_of(case, case.vector), rel=1e-4)
-    assert terms["rewards"] == pytest.approx(case.rollouts.rewards.sum(), rel=1e-4)
+def test_terms_are_means_over_the_steps_of_all_rollouts(case):
+    terms, steps = (
+        case.gradients.gradient(case.parameters, case.rollouts).terms,
+        case.rollouts.steps,
+    )
+    assert terms["squares"] == pytest.approx(squares_of(case, case.vector) / steps, rel=1e-4)
+    assert terms["rewards"] == pytest.approx(case.rollouts.rewards.sum() / steps, rel=1e-4)
 
 
 @pytest.mark.xla
