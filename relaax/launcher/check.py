@@ -99,7 +99,6 @@ def check(processes: Sequence[Described], *, on_one_machine: bool = True) -> Fin
         elif _OF_RELAAX.search(process.text) or not process.plays:
             is_read_whole = False
     if on_one_machine:
-        found.mistakes.extend(_missing_programs(processes))
         found.mistakes.extend(_shared_ports(lines))
         found.mistakes.extend(_shared_checkpoints(lines))
     sections = {str(line.algorithm): line.algorithm for line in lines if line.algorithm}
@@ -128,6 +127,27 @@ def check(processes: Sequence[Described], *, on_one_machine: bool = True) -> Fin
         elif _trains(lines):
             found.doubts.extend(_other_count(config, section, learners))
     return found
+
+
+def missing_programs(processes: Iterable[Described]) -> Iterator[str]:
+    """Yield the commands whose program, or whose file of Python, is missing on this machine."""
+    for process in processes:
+        command = process.command
+        if command is None or not process.is_as_written or _ANY_SHELL.search(command.text):
+            continue
+        words = command.started()
+        if not words or words[0].startswith("-"):  # options of env
+            continue
+        script = python_program(words)
+        # A shell knows words of its own besides.
+        found = subprocess.run(  # noqa: S603  # no more than looked up
+            ["/bin/sh", "-c", 'command -v -- "$0"', words[0]],
+            env=environment({}), stdout=subprocess.DEVNULL, check=False,
+        )  # fmt: skip
+        if found.returncode:
+            yield f"{process.name}: there is no program {words[0]}"
+        elif script is not None and script.file is not None and not script.file.exists():
+            yield f"{process.name}: there is no file {script.file}"
 
 
 def idle_copies(processes: Sequence[Described]) -> Iterator[str]:
@@ -202,27 +222,6 @@ def _needless(
             algorithm.require_learner(config, line.program)
         except ConfigurationError as error:
             yield f"{line.name}: {error}"
-
-
-def _missing_programs(processes: Iterable[Described]) -> Iterator[str]:
-    """Yield the commands whose program, or whose file of Python, is missing on this machine."""
-    for process in processes:
-        command = process.command
-        if command is None or not process.is_as_written or _ANY_SHELL.search(command.text):
-            continue
-        words = command.started()
-        if not words or words[0].startswith("-"):  # options of env
-            continue
-        script = python_program(words)
-        # A shell knows words of its own besides.
-        found = subprocess.run(  # noqa: S603  # no more than looked up
-            ["/bin/sh", "-c", 'command -v -- "$0"', words[0]],
-            env=environment({}), stdout=subprocess.DEVNULL, check=False,
-        )  # fmt: skip
-        if found.returncode:
-            yield f"{process.name}: there is no program {words[0]}"
-        elif script is not None and script.file is not None and not script.file.exists():
-            yield f"{process.name}: there is no file {script.file}"
 
 
 def _shared_ports(lines: Sequence[Described]) -> Iterator[str]:

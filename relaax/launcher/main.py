@@ -37,7 +37,14 @@ from relaax.configuration import run_command
 from relaax.configuration.announced_spaces import DOUBTFUL
 from relaax.configuration.exit_status import USAGE
 from relaax.errors import ConfigurationError
-from relaax.launcher.check import Findings, check, doubts_in, idle_copies, require_start_folder
+from relaax.launcher.check import (
+    Findings,
+    check,
+    doubts_in,
+    idle_copies,
+    missing_programs,
+    require_start_folder,
+)
 from relaax.launcher.described import (
     DEFAULT_PROCFILE,
     Described,
@@ -105,6 +112,9 @@ def _carry_out(arguments: argparse.Namespace) -> int:
     processes = described(read_procfile(arguments.procfile), arguments.set)
     require_start_folder(arguments.procfile, processes)
     findings = check(processes, on_one_machine=arguments.on is None)
+    if arguments.on is None:
+        started = [each for each in processes if arguments.concurrency.get(each.line, 1)]
+        findings.mistakes.extend(missing_programs(started))
     if not findings.mistakes:
         processes = _planned(processes, arguments)
         findings.doubts.extend(idle_copies(processes))

@@ -96,6 +96,13 @@ def test_copies_that_cannot_be_are_refused_by_a_check(train, counts, mistake):
     assert mistake in said
 
 
+def test_a_missing_program_is_refused_unless_its_line_is_left_out(train, folder):
+    (folder / "play.py").unlink()
+    refused = (2, "relaax-train: error: env: there is no file play.py\n")
+    assert train("--check") == train() == refused
+    assert train("--check", "--concurrency", "env=0") == (0, "nothing is wrong\n")
+
+
 def test_copies_of_a_server_whose_address_no_line_has_are_doubtful(train, folder):
     assert train("--check", "--concurrency", "rlx=2,env=4") == (0, "nothing is wrong\n")
     (folder / "Procfile").write_text(LINES.replace(" --rlx-server localhost:7001", ""))
