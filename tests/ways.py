@@ -3,7 +3,6 @@
 import re
 import sys
 from collections.abc import Callable
-from pathlib import Path
 from types import FrameType
 from typing import Any
 
@@ -12,7 +11,7 @@ from processes import REPOSITORY
 PAGE = REPOSITORY / "docs" / "architecture.md"
 
 #: Folders whose files are counted. Those of the first one are named without it.
-FOLDERS = ("relaax", "algorithms")
+FOLDERS = tuple(f"{REPOSITORY / name}/" for name in ("relaax", "algorithms"))
 
 
 class Files:
@@ -41,9 +40,9 @@ class Files:
         """Take note of a call, as ``sys.setprofile`` and ``threading.setprofile`` report it."""
         if not self._is_noting or event != self._event:
             return
-        path = Path(frame.f_code.co_filename)
-        if any(path.is_relative_to(REPOSITORY / name) for name in FOLDERS) and self._counts(frame):
-            self.found.add(path.relative_to(REPOSITORY).as_posix().removeprefix("relaax/"))
+        path = frame.f_code.co_filename
+        if path.startswith(FOLDERS) and self._counts(frame):
+            self.found.add(path.removeprefix(f"{REPOSITORY}/").removeprefix("relaax/"))
 
 
 def documented(section: str, table: int = 0) -> set[str]:

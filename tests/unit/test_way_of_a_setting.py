@@ -12,7 +12,7 @@ from relaax.configuration.algorithm_loader import load_algorithm, make_config
 from relaax.server.rlx_server.wiring import rlx_server
 
 #: Numbers that nothing else has.
-OPTION, KEY = 7.25, 0.8125
+OPTION, KEY = 71_234, 0.8125
 
 #: Checks of all keys of a section, each for its own one.
 CHECKS = {
@@ -31,9 +31,10 @@ def holding(number):
 
 @pytest.fixture(name="file")
 def _file(tmp_path):
+    load_algorithm(REPOSITORY / "algorithms" / "da3c").prepare_to_fork()  # watched, it takes long
     file = Path(tmp_path, "config.yaml")
     file.write_text(
-        f"relaax-rlx-server: {{--drain: {OPTION}}}\n"
+        f"relaax-rlx-server: {{--max-connections: {OPTION}}}\n"
         f"algorithm: {{name: da3c, state_size: [4], action_size: 2, rewards_gamma: {KEY}}}\n"
     )
     return ["--config", str(file)]
@@ -50,8 +51,6 @@ def test_an_option_passes_the_files_that_the_page_lists(file):
 
 
 def test_a_key_of_the_algorithm_passes_the_files_that_the_page_lists(file):
-    load_algorithm(REPOSITORY / "algorithms" / "da3c").prepare_to_fork()
-
     def made():
         section = load_rlx_server(file).algorithm
         algorithm = load_algorithm(section.directory)
