@@ -59,8 +59,8 @@ def readiness(machine: Machine) -> str:
 
 def episodes(environments: Process) -> int:
     """Return how many the environments have said to have played."""
-    said = [line for line in environments.output().splitlines() if " episodes, " in line]
-    return int(said[-1].split(" connected, ")[1].split(" ")[0]) if said else 0
+    said = [line for line in environments.output().splitlines() if " | episodes " in line]
+    return int(said[-1].split(" | episodes ")[1].split(" ")[0].replace(",", "")) if said else 0
 
 
 def progress(parameter_server: Process) -> str:

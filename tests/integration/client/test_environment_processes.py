@@ -116,7 +116,7 @@ def test_environments_that_are_lost_are_counted_and_the_others_play_on(caplog, m
     with EnvironmentProcesses(process_tasks.loses_one, [2, 3], progress, "Game-v1") as processes:
         listen_until(processes, lambda: not processes.is_running)
     assert progress.lost == 3
-    assert "lost 3" in progress.line(0.0)
+    assert "lost 3" in str(progress.line(0.0))
     assert processes.has(RunOutcome.TRAINING_OVER)
     assert "environment 3 failed" in caplog.messages
     assert caplog.messages.count("doubtful: it may be wrong") == 1

@@ -50,7 +50,7 @@ def test_the_episodes_asked_for_are_played_by_as_many_processes(server) -> None:
         "--rlx-server", server.url, "--env", "CartPole-v1", "--count", "2", "--episodes", "5"
     )
     assert (result.returncode, result.stderr) == (0, "")
-    assert "5 episodes, mean return of the last 100: " in result.stdout
+    assert " | episodes 5 | " in result.stdout
     assert server.accepted == 2
     assert sum(steps.flags[0] == TERMINATED for steps in server.steps) == 5
 
