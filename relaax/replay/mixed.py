@@ -1,6 +1,6 @@
 """Batches that are made of fixed parts of several tables."""
 
-from collections import deque
+from collections import defaultdict, deque
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
@@ -20,23 +20,24 @@ SOURCE = "source"
 
 
 class Unfinished(Generic[Batch]):
-    """Keeps drawn parts for later batches. For several threads."""
+    """Keeps drawn parts for later batches of the same size. For several threads."""
 
     def __init__(self, begin: Callable[[int], Batch]) -> None:
         self._begin = begin
-        self._batches: deque[Batch] = deque()
+        self._batches: defaultdict[int, deque[Batch]] = defaultdict(deque)
 
     @contextmanager
     def resumed(self, count: int) -> Iterator[Batch]:
-        """Yield the oldest batch, or a new one of ``count`` items; keep it if that raises."""
+        """Yield the oldest batch of ``count`` items, or a new one; keep it if that raises."""
+        batches = self._batches[count]
         try:
-            batch = self._batches.popleft()
+            batch = batches.popleft()
         except IndexError:
             batch = self._begin(count)
         try:
             yield batch
         except BaseException:
-            self._batches.append(batch)
+            batches.append(batch)
             raise
 
 

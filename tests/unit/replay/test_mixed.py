@@ -69,6 +69,16 @@ def test_a_part_that_was_drawn_before_another_table_was_ready_is_in_the_next_bat
     assert numbers[:2].tolist() == [29, 28]
 
 
+def test_a_part_that_was_drawn_for_a_batch_of_another_size_waits_for_that_one():
+    replay, source = replay_of(others=Limiter(min_items=40))
+    write(replay, 0, 30)
+    with pytest.raises(NotReady):
+        source.sample("mixed", 8, 0)
+    write(replay, 30, 30)
+    assert len(source.sample("mixed", 32, 0).keys) == 32
+    assert source.sample("mixed", 8, 0).columns["action"][:2].tolist() == [29, 28]
+
+
 def test_priorities_reach_the_tables_that_have_them():
     replay, source = replay_of(kind="prioritized")
     write(replay, 0, 4)

@@ -407,3 +407,13 @@ def test_priorities_that_are_no_numbers_are_refused_and_no_server_is_away(shards
     with pytest.raises(ValueError, match="finite"):
         shards.sampler.update_priorities("all", sample.keys, np.full(8, np.nan))
     assert not any(server.is_away for server in shards.sampler.servers)
+
+
+@pytest.mark.parametrize("shards", [{"spec": QUEUE}], indirect=True)
+def test_a_batch_that_waits_for_its_items_is_not_given_for_one_of_another_size(shards):
+    shards.write(0, 0, 30)
+    shards.wait_for_items(30, 0)
+    with pytest.raises(NotReady):
+        shards.sampler.sample("all", 60, 0.2)
+    shards.write(1, 1000, 20)
+    assert len(shards.sampler.sample("all", 10, 5.0).keys) == 10
