@@ -25,6 +25,7 @@ from relaax.parameters.process.training_monitor import (
 )
 from relaax.parameters.process.wiring import training_monitor
 from relaax.processes.periodic_tasks import Task, begin_tasks, do_due
+from relaax.replay.mixed import Sources
 from relaax.replay.replay import NotReady, Replay
 from relaax.replay.step_batch import StepBatch
 from relaax.server.learner.builder import make_learner, make_loop, random_numbers, restore_learner
@@ -248,9 +249,10 @@ def _learner(
         tasks.append(Task(options.checkpoint_interval, contents.save_or_warn))
         begin_tasks(tasks)
     bridge.lineage_at = restored.lineage.at
-    loop = make_loop(restored, replay, bridge, options, restored.save, lambda: do_due(tasks))
-    limiters = [getattr(spec.tables[table], "limiter", None) for table in learner.inputs]
-    has_ratio = any(getattr(each, "samples_per_insert", None) is not None for each in limiters)
+    source = Sources(spec, dict.fromkeys(spec.own_tables, replay))
+    loop = make_loop(restored, source, bridge, options, restored.save, lambda: do_due(tasks))
+    drawn = {name for table in learner.inputs for name in spec.parts(table)}
+    has_ratio = any(spec.own_tables[name].limiter.samples_per_insert is not None for name in drawn)
     sink = SerialLearner(loop, replay, bridge, has_ratio or learner.is_on_policy)
     resources.callback(loop.finish)
     return sink
