@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from relaax.algorithm_base import DEFAULT, FloatVector, Learner, NullMetrics, Step, Values, Version
+from relaax.errors import ConfigurationError
 from relaax.learning.filters import Filters, scaled_states
 from relaax.learning.off_policy.learner import TransitionBatch
 from relaax.learning.rollouts import RolloutBatch
@@ -57,6 +58,11 @@ class InProcess(Learner):
         self._steps = self._version = 0
         if store is not None:
             self._drive(store)
+        if taken := sorted(self._own_state().keys() & learner.state().keys()):
+            raise ConfigurationError(
+                f"{type(learner).__name__}: its state has {', '.join(taken)}, which the process of "
+                "the learner saves itself: save it by another name"
+            )
 
     def steps(self, batches: Mapping[str, Any]) -> Iterator[Step]:
         """Yield the steps of batches, however old the parameters are that have acted.
@@ -104,43 +110,50 @@ class InProcess(Learner):
 
     def state(self) -> Mapping[str, Array]:
         """Return the learner's state; parameters of its own with their slots, or statistics."""
-        others = dict(self.learner.state())
-        if self._sets_values and self._filters.length:
-            others[STATISTICS] = self._statistics.copy()
-        if self._sets_values:
-            return others
-        if self._store is None:
-            return {COUNTS: np.array([self._steps]), **others} if self.is_on_policy else others
-        snapshot = self._store.snapshot()
-        counts = np.array([snapshot.global_t, snapshot.version, self._steps])
-        return {PARAMETERS: snapshot.parameters, COUNTS: counts, **others, **snapshot.slots}
+        return {**self.learner.state(), **self._own_state()}
 
     def converted(self, state: Mapping[str, Array]) -> Mapping[str, Array]:
-        """Return a state without numbers of earlier versions.
+        """Return a state without numbers of earlier versions, as the learner converts its own.
 
         They are the count of rollouts that were dropped, and statistics that are elsewhere.
         """
-        elsewhere = STATISTICS if not self._sets_values else None
-        counts = {COUNTS: state[COUNTS][:3]} if COUNTS in state else {}
-        return {**{name: part for name, part in state.items() if name != elsewhere}, **counts}
+        names = self._own_state().keys()
+        own = {name: part for name, part in state.items() if name in names}
+        if COUNTS in own:
+            own[COUNTS] = own[COUNTS][:3]
+        others = {name: part for name, part in state.items() if name not in names}
+        others = dict(self.learner.converted(others))
+        if not self._sets_values and STATISTICS not in self.learner.state():
+            others.pop(STATISTICS, None)
+        return {**others, **own}
 
     def restore(self, state: Mapping[str, Array]) -> None:
         """Go on from ``state``."""
         self.learner.restore(state)
-        if self._sets_values and self._filters.length:
+        own = self._own_state().keys()
+        if STATISTICS in own:
             self._statistics[:] = state[STATISTICS]
             self._filters.settle(self._statistics)
-        if COUNTS in state:
+        if COUNTS in own:
             *counts, self._steps = state[COUNTS].tolist()
         if self._store is not None:
-            others = {PARAMETERS, COUNTS, *self.learner.state()}
-            slots = {name: slot for name, slot in state.items() if name not in others}
+            slots = {name: state[name] for name in own - {PARAMETERS, COUNTS}}
             self._store.restore(Snapshot(state[PARAMETERS], slots, *counts))
             self._drive(self._store)
 
     def close(self) -> None:
         """Close the learner."""
         self.learner.close()
+
+    def _own_state(self) -> dict[str, Array]:
+        """Return all that is saved beside the learner's state."""
+        if self._sets_values:
+            return {STATISTICS: self._statistics.copy()} if self._filters.length else {}
+        if self._store is None:
+            return {COUNTS: np.array([self._steps])} if self.is_on_policy else {}
+        snapshot = self._store.snapshot()
+        counts = np.array([snapshot.global_t, snapshot.version, self._steps])
+        return {PARAMETERS: snapshot.parameters, COUNTS: counts, **snapshot.slots}
 
     def _drive(self, store: ParameterStore) -> None:
         """Take the values in ``store``, and take updates there from now on."""

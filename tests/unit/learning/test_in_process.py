@@ -1,6 +1,7 @@
 """The process of a learner: batches of all its inputs, with rewards and states as it asks."""
 
 from dataclasses import replace
+from typing import ClassVar
 
 import numpy as np
 import pytest
@@ -9,6 +10,7 @@ from learner_parts import parameter_service, parameter_store
 from rollout_samples import random_rollouts
 
 from relaax.algorithm_base import DEFAULT, Gradient, Input, Learner, Step
+from relaax.errors import ConfigurationError
 from relaax.learning.filters import Filters
 from relaax.learning.networks import Dense, Head, Network
 from relaax.learning.placements.process import InProcess, Rewards
@@ -79,6 +81,63 @@ def test_a_learner_that_sets_its_values_learns_of_filtered_states_and_publishes_
     again = InProcess(Setting(), Filters({"": 4}))
     again.restore(process.state())
     np.testing.assert_array_equal(again.values()[DEFAULT], process.values()[DEFAULT])
+
+
+class Saved(Learner):
+    """Has a state, whose first version had another name for it."""
+
+    inputs: ClassVar = {"newest": Input(2, is_on_policy=True)}
+
+    def __init__(self, *names, is_published=True):
+        self.names, self.is_published, self.restored = names, is_published, None
+
+    def steps(self, batches):
+        yield Step()
+
+    def values(self):
+        return {DEFAULT: np.zeros(2, np.float32)} if self.is_published else {}
+
+    def state(self):
+        return {name: np.arange(5) for name in self.names}
+
+    def converted(self, state):
+        assert state.keys() <= {"first", *self.names}  # nothing of the process
+        return {name: state.get(name, state.get("first")) for name in self.names}
+
+    def restore(self, state):
+        self.restored = {name: state[name].tolist() for name in self.names}
+
+
+@pytest.mark.parametrize("is_published", [True, False])
+@pytest.mark.parametrize("with_store", [True, False])
+def test_a_learner_converts_its_state_of_an_earlier_version(is_published, with_store):
+    learner = Saved("newer", is_published=is_published)
+    store = parameter_store() if with_store and not is_published else None
+    process = InProcess(learner, Filters({"": 4} if is_published else None), store=store)
+    saved = dict(process.state())
+    saved["first"] = saved.pop("newer")
+    process.restore(process.converted(saved))
+    assert learner.restored == {"newer": [*range(5)]}
+
+
+def test_arrays_of_a_learner_keep_names_that_its_process_does_not_use():
+    learner = Saved("counts", "statistics", "parameters")
+    process = InProcess(learner, Filters())
+    process.restore(process.converted(process.state()))
+    assert learner.restored == {name: [*range(5)] for name in learner.names}
+    shared = Saved("statistics", is_published=False)
+    assert len(InProcess(shared, Filters()).converted({"statistics": np.arange(5)})) == 1
+
+
+@pytest.mark.parametrize(
+    ("name", "is_published", "store"),
+    [("statistics", True, None), ("counts", False, None), ("parameters", False, parameter_store())],
+)
+def test_a_name_that_the_process_uses_itself_is_refused_in_a_learners_state(
+    name, is_published, store
+):
+    with pytest.raises(ConfigurationError, match=f"Saved: its state has {name}, which the process"):
+        InProcess(Saved(name, is_published=is_published), Filters({"": 4}), store=store)
 
 
 def test_batches_that_cannot_be_filtered_are_refused():
