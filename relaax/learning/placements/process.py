@@ -178,7 +178,14 @@ class InProcess(Learner):
         """
         if not self._filters.length and self._rewards == Rewards():
             return dict(batches)
-        for batch in batches.values():
+        for table, batch in batches.items():
+            if neutral := self._neutral(batch):
+                raise ConfigurationError(
+                    f"batches of {table!r} are {type(batch).__name__}: the process of a learner "
+                    "filters states of rollouts and transitions, and rewards of rollouts. Write "
+                    f"{', '.join(neutral)} in the algorithm section, or let prepare of this input "
+                    "return a RolloutBatch, as rollouts_of does"
+                )
             self._gather(batch)
         if self._sets_values and self._filters.length:
             self._filters.settle(self._statistics)
@@ -188,13 +195,20 @@ class InProcess(Learner):
         if isinstance(batch, RolloutBatch):
             steps = batch.valid > 0
             self._filters.gather(mapped(lambda part: part[:-1][steps], batch.observations))
-        elif isinstance(batch, TransitionBatch) and self._rewards == Rewards():
-            self._filters.gather(batch.observations)
         else:
-            raise TypeError(
-                f"{type(batch).__name__}: the learner's process filters states of rollouts and of "
-                "transitions, and rewards of rollouts"
-            )
+            self._filters.gather(batch.observations)
+    def _neutral(self, batch: Any) -> list[str]:
+        """Return the keys that cannot be applied to ``batch``, with values that change nothing."""
+        is_rollouts = isinstance(batch, RolloutBatch)
+        has_states = is_rollouts or isinstance(batch, TransitionBatch)
+        keys = {
+            "filter_states: false": self._filters.states and not has_states,
+            "filter_rewards: false": self._filters.rewards and not is_rollouts,
+            "reward_scale: 1": self._rewards.scale != 1 and not is_rollouts,
+            "clip_rewards: false": self._rewards.clips and not is_rollouts,
+        }
+        return [key for key, is_refused in keys.items() if is_refused]
+
 
     def _scaled(self, batch: Any) -> Any:
         observations = scaled_states(self._filters.states, batch.observations)

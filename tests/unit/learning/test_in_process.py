@@ -13,6 +13,7 @@ from relaax.algorithm_base import DEFAULT, Gradient, Input, Learner, Step
 from relaax.errors import ConfigurationError
 from relaax.learning.filters import Filters
 from relaax.learning.networks import Dense, Head, Network
+from relaax.learning.off_policy.learner import TransitionBatch
 from relaax.learning.placements.process import InProcess, Rewards
 
 NETWORK = Network.of((4,), (Dense(5),), (Head("policy", 3),))
@@ -140,10 +141,28 @@ def test_a_name_that_the_process_uses_itself_is_refused_in_a_learners_state(
         InProcess(Saved(name, is_published=is_published), Filters({"": 4}), store=store)
 
 
-def test_batches_that_cannot_be_filtered_are_refused():
-    process = InProcess(Setting(), Filters(), Rewards(scale=2.0))
-    with pytest.raises(TypeError, match="dict: the learner's process filters states of rollouts"):
+@pytest.mark.parametrize(
+    ("filters", "rewards", "neutral"),
+    [
+        (Filters({"": 4}), Rewards(), "filter_states: false"),
+        (Filters(rewards=True), Rewards(), "filter_rewards: false"),
+        (Filters(), Rewards(scale=2.0), "reward_scale: 1"),
+        (Filters(), Rewards(clips=True), "clip_rewards: false"),
+    ],
+)
+def test_batches_that_cannot_be_filtered_are_refused_by_the_key(filters, rewards, neutral):
+    process = InProcess(Setting(), filters, rewards)
+    expected = rf"^batches of 'newest' are dict: .* Write {neutral} in the algorithm section"
+    with pytest.raises(ConfigurationError, match=expected):
         list(process.steps({"newest": {"reward": np.zeros(3)}}))
+
+
+def test_rewards_of_transitions_cannot_be_filtered():
+    batch = TransitionBatch(*[np.zeros((3, 4), np.float32)] * 7)
+    process = InProcess(Setting(), Filters({"": 4}, rewards=True))
+    expected = r"^batches of 'newest' are TransitionBatch: .* Write filter_rewards: false in"
+    with pytest.raises(ConfigurationError, match=expected):
+        list(process.steps({"newest": batch}))
 
 
 def test_nothing_is_learnt_of_newest_rollouts_without_a_step():
