@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from relaax.algorithm_base import DEFAULT, FloatVector, Learner, NullMetrics, Step, Values, Version
-from relaax.errors import ConfigurationError
+from relaax.errors import ConfigurationError, LearningDiverged
 from relaax.learning.filters import Filters, scaled_states
 from relaax.learning.off_policy.learner import TransitionBatch
 from relaax.learning.rollouts import RolloutBatch
@@ -56,6 +56,8 @@ class InProcess(Learner):
         self._store = store
         #: Steps that have learnt of the newest rollouts, and the version that gradients are of.
         self._steps = self._version = 0
+        #: Whether no gradient of the batches in hand has moved the parameters so far.
+        self._has_learnt_nothing = False
         if store is not None:
             self._drive(store)
         if taken := sorted(self._own_state().keys() & learner.state().keys()):
@@ -80,7 +82,7 @@ class InProcess(Learner):
         terms = self._lags([*fresh.values()])
         learnt = self._filtered({**batches, **fresh})
         if self._store is None:
-            self._steps += 1
+            self._has_learnt_nothing = True
             for step in self.learner.steps(learnt):
                 update = step.update and replace(step.update, statistics=self._filters.taken())
                 yield replace(step, update=update, terms={**step.terms, **terms})
@@ -90,8 +92,17 @@ class InProcess(Learner):
         yield replace(made, terms={**made.terms, **terms})
 
     def take(self, values: Values) -> None:
-        """See Learner."""
+        """See Learner; LearningDiverged for values that are not finite."""
         self._version = values.version.number
+        if values.vector is not None:
+            if not np.isfinite(values.vector).all():
+                raise LearningDiverged(
+                    "the parameters that learners share are not finite: nothing more is learnt "
+                    "from them or saved here. Let the parameter server go on from a checkpoint of "
+                    "before; if that happens again, lower the learning rate"
+                )
+            self._steps += self._has_learnt_nothing
+            self._has_learnt_nothing = False
         self.learner.take(self._filters.split(values))
 
     def values(self) -> Mapping[str, FloatVector]:
@@ -191,12 +202,6 @@ class InProcess(Learner):
             self._filters.settle(self._statistics)
         return {table: self._scaled(batch) for table, batch in batches.items()}
 
-    def _gather(self, batch: Any) -> None:
-        if isinstance(batch, RolloutBatch):
-            steps = batch.valid > 0
-            self._filters.gather(mapped(lambda part: part[:-1][steps], batch.observations))
-        else:
-            self._filters.gather(batch.observations)
     def _neutral(self, batch: Any) -> list[str]:
         """Return the keys that cannot be applied to ``batch``, with values that change nothing."""
         is_rollouts = isinstance(batch, RolloutBatch)
@@ -209,6 +214,12 @@ class InProcess(Learner):
         }
         return [key for key, is_refused in keys.items() if is_refused]
 
+    def _gather(self, batch: Any) -> None:
+        if isinstance(batch, RolloutBatch):
+            steps = batch.valid > 0
+            self._filters.gather(mapped(lambda part: part[:-1][steps], batch.observations))
+        else:
+            self._filters.gather(batch.observations)
 
     def _scaled(self, batch: Any) -> Any:
         observations = scaled_states(self._filters.states, batch.observations)

@@ -9,8 +9,8 @@ from driven_learner import DrivenLearner
 from learner_parts import parameter_service, parameter_store
 from rollout_samples import random_rollouts
 
-from relaax.algorithm_base import DEFAULT, Gradient, Input, Learner, Step
-from relaax.errors import ConfigurationError
+from relaax.algorithm_base import DEFAULT, Gradient, Input, Learner, Step, Values, Version
+from relaax.errors import ConfigurationError, LearningDiverged
 from relaax.learning.filters import Filters
 from relaax.learning.networks import Dense, Head, Network
 from relaax.learning.off_policy.learner import TransitionBatch
@@ -163,6 +163,23 @@ def test_rewards_of_transitions_cannot_be_filtered():
     expected = r"^batches of 'newest' are TransitionBatch: .* Write filter_rewards: false in"
     with pytest.raises(ConfigurationError, match=expected):
         list(process.steps({"newest": batch}))
+
+
+def test_shared_values_that_are_no_numbers_end_learning():
+    process = InProcess(Moving(), Filters())
+    with pytest.raises(LearningDiverged, match="the parameters that learners share are not finite"):
+        process.take(Values(Version(3), 0, np.array([1.0, np.nan], np.float32)))
+
+
+def test_a_step_of_shared_gradients_counts_when_they_have_moved_the_parameters():
+    service, process = parameter_service(), InProcess(Moving(), Filters())
+    driven = DrivenLearner(process, service)
+    assert process.state()["counts"].tolist() == [0]
+    driven.step(drawn())  # of two gradients
+    assert process.state()["counts"].tolist() == [1]
+    list(process.steps(drawn()))  # none of them arrives
+    process.take(Values(Version(3), 0, None))
+    assert process.state()["counts"].tolist() == [1]
 
 
 def test_nothing_is_learnt_of_newest_rollouts_without_a_step():
