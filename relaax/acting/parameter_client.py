@@ -3,10 +3,10 @@
 import logging
 import queue
 import threading
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
-from relaax.algorithm_base import PublishedInfo, Values, ValueSource, Version
+from relaax.algorithm_base import FloatVector, PublishedInfo, Values, ValueSource, Version
 from relaax.errors import BridgeError, ConfigurationError
 
 _log = logging.getLogger(__name__)
@@ -68,8 +68,10 @@ class ParameterClient:
         self._source = source
         #: May be changed at any time.
         self.timeout_s = timeout_s
-        #: Of the parameters that were fetched last.
+        #: Of the parameters that came last.
         self._known = known
+        #: Those that came with the information alone, for the next fetch of parameters.
+        self._unused: FloatVector | None = None
         #: True is a call; False ends the thread.
         self._calls: queue.SimpleQueue[bool] = queue.SimpleQueue()
         self._answers: queue.SimpleQueue[Values | BridgeError] = queue.SimpleQueue()
@@ -85,8 +87,10 @@ class ParameterClient:
         None where the parameter server is away.
         """
         values = self._ask()
-        self._known = self._known if values is None else values.version
-        return values
+        if values is None:
+            return None
+        vector, self._unused = self._unused, None
+        return replace(values, vector=vector)
 
     def fetch_info(self) -> PublishedInfo | None:
         """Return how the newest parameters were published; None where there are none."""
@@ -113,6 +117,8 @@ class ParameterClient:
             self._note(is_alive=False, reason=str(answer))
             return None
         self._note(is_alive=True, reason="")
+        if answer.version != self._known or answer.vector is not None:
+            self._known, self._unused = answer.version, answer.vector
         return answer
 
     def _note(self, *, is_alive: bool, reason: str) -> None:

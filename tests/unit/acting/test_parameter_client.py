@@ -74,12 +74,18 @@ def test_an_answer_that_comes_late_is_used_by_a_later_fetch():
         assert served.asked == [None]
 
 
-def test_parameters_that_came_with_the_information_alone_are_fetched_all_the_same():
+def test_parameters_that_came_with_the_information_alone_are_the_next_ones_and_sent_once():
     served = Served()
     served.publish(5.0, 1)
     with closing(ParameterClient(served)) as client:
-        assert client.fetch_info().iteration == 1
+        assert [client.fetch_info().iteration for _ in range(2)] == [1, 1]
         assert client.fetch_parameter_with_info().vector.tolist() == [5.0]
+        assert client.fetch_parameter_with_info().vector is None
+        assert served.asked == [None, *[served.pull().version] * 3, None]
+        served.publish(6.0, 2)
+        assert client.fetch_info().iteration == 2
+        served.publish(7.0, 3)
+        assert client.fetch_parameter_with_info().vector.tolist() == [7.0]
 
 
 @pytest.mark.parametrize("error", [ParameterServerAway("away"), BridgeError("no"), ValueError("x")])
