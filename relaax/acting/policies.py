@@ -134,7 +134,11 @@ class NamedPolicies:
         self._puller = PolicyPuller(interval_s=interval_s)
 
     def start(self, slots: IntArray, agents: Sequence[AgentName]) -> None:
-        """See SlotPolicies; BridgeError where the parameters of a new name cannot be had."""
+        """See SlotPolicies; BridgeError where the parameters of a new name cannot be had.
+
+        An error of an earlier name's source, which no later call would mend, is raised here.
+        """
+        self._puller.check()
         places = self._places.of(slots).tolist()
         begun = [self._begun[slot] for slot in slots.tolist()]
         self._begun.update(slots.tolist())

@@ -20,8 +20,10 @@ BatchT_contra = TypeVar("BatchT_contra", contravariant=True)
 class PolicyPuller:
     """Asks ``source`` every ``interval_s`` seconds, on a thread of its own; hands on what is new.
 
-    While the source is away, actors go on with what they have. A source that is a ``ValueFeed``
-    is not asked: it hands on what is new by itself.
+    While the source is away, or has values that do not fit, actors go on with what they have. A
+    ValueError of the source, about a request that no later one would mend, ends the thread; it is
+    logged, and raised by ``check``. A source that is a ``ValueFeed`` is not asked: it hands on what
+    is new by itself.
     """
 
     def __init__(
@@ -33,6 +35,7 @@ class PolicyPuller:
         self._interval_s = interval_s
         self._closes = threading.Event()
         self._thread: threading.Thread | None = None
+        self._error: ValueError | None = None
         #: By sink: its source, and the version that it has. Replaced as a whole.
         self._asked: dict[ValueSink, ValueSource] = {}
         if source is not None and sink is not None:
@@ -48,6 +51,11 @@ class PolicyPuller:
             self._thread = threading.Thread(target=self._run, name="policy puller", daemon=True)
             self._thread.start()
 
+    def check(self) -> None:
+        """Raise the ValueError that ended the thread, if any."""
+        if self._error is not None:
+            raise self._error
+
     def remove(self, sink: ValueSink) -> None:
         """Ask no longer for ``sink``."""
         self._asked = {each: source for each, source in self._asked.items() if each is not sink}
@@ -59,18 +67,33 @@ class PolicyPuller:
             self._thread.join(_CLOSE_S)
 
     def _run(self) -> None:
+        try:
+            self._ask_on()
+        except ValueError as error:
+            if not self._closes.is_set():
+                self._error = error
+                _log.error("parameters are asked for no longer: %s", error)
+
+    def _ask_on(self) -> None:
         known: dict[ValueSink, Version] = {}
         complaint = RepeatedWarning(_log)
         while not self._closes.wait(self._interval_s):
             asked = self._asked
             known = {sink: version for sink, version in known.items() if sink in asked}
-            try:
-                for sink, source in asked.items():
+            why_not = ""
+            for sink, source in asked.items():
+                try:
                     values = source.pull(known.get(sink))
-                    known[sink] = values.version
+                except BridgeError as error:
+                    why_not = str(error)
+                    break
+                known[sink] = values.version
+                try:
                     sink.publish(values)
-            except (BridgeError, ValueError) as error:
-                complaint.say(f"acting with the parameters before: {error}")
+                except ValueError as error:
+                    why_not = str(error)
+            if why_not:
+                complaint.say(f"acting with the parameters before: {why_not}")
             else:
                 complaint.forget()
 
@@ -110,7 +133,8 @@ class PullingSink(Generic[BatchT_contra]):
         self._sink.warm_up()
 
     def put(self, rollouts: BatchT_contra) -> None:
-        """Hand on."""
+        """Hand on; raise what ended pulling, if anything has."""
+        self._puller.check()
         if self._use is not None:
             self._use.acted(rollouts)
         self._sink.put(rollouts)

@@ -3,6 +3,8 @@
 import threading
 
 import numpy as np
+import pytest
+from processes import wait_for
 
 from relaax.acting.pulling import PullingSink
 from relaax.algorithm_base import Values, Version
@@ -70,6 +72,39 @@ def test_while_the_source_is_away_nothing_is_replaced(caplog):
     sink.close()
     assert kept.published
     assert caplog.text.count("acting with the parameters before: away") == 1  # not once a call
+
+
+def test_values_that_do_not_fit_replace_nothing_and_pulling_goes_on(caplog):
+    class Choosy(Kept):
+        def publish(self, values):
+            if values.version.number == 1:
+                raise ValueError("2 numbers do not fit")
+            super().publish(values)
+
+    source, kept = Source(), Choosy()
+    sink = PullingSink(kept, source, kept, interval_s=0.001)
+    asked(source, 3)
+    source.values = Values(Version(2), 5, np.ones(2, np.float32))
+    asked(source, 3)
+    sink.put("steps")
+    sink.close()
+    assert kept.published[0] == 2
+    assert caplog.text.count("acting with the parameters before: 2 numbers do not fit") == 1
+
+
+def test_a_mistake_in_the_request_ends_acting_with_its_reason(caplog):
+    class Wrong(Source):
+        def pull(self, known=None, policy="default"):
+            super().pull(known, policy)
+            raise ValueError("there is no policy 'rival'")
+
+    source, kept = Wrong(), Kept()
+    sink = PullingSink(kept, source, kept, interval_s=0.001)
+    wait_for(lambda: "asked for no longer: there is no policy 'rival'" in caplog.text, "the end")
+    with pytest.raises(ValueError, match="there is no policy 'rival'"):
+        sink.put("steps")
+    sink.close()
+    assert (len(source.asked), kept.put_in) == (1, [])
 
 
 def test_experience_is_handed_on():
