@@ -45,20 +45,22 @@ class ReplicaService(ParameterLink):
     """Answers requests for values, and hands all other calls to the primary.
 
     It has the primary's values a moment later, and asks it for those of other policies than the
-    default one. Its versions are its own: a primary that is started again may repeat numbers. While
-    the primary is away, it serves the values that it has, and a call that needs the primary is a
-    ParameterServerAway. BridgeError if the primary is away at the start.
+    default one. Versions of the default policy are its own: a primary that is started again may
+    repeat numbers. While the primary is away, it serves the values that it has, and a call that
+    needs the primary is a ParameterServerAway. BridgeError if the primary is away at the start.
     """
 
     def __init__(self, primary: ParameterLink) -> None:
         self._primary = primary
         self._lock = threading.Lock()
-        self._versions = _OwnVersions()
+        self._versions = _Numbers(are_own=True)
+        #: Of the other policies: a learner at the primary is told the numbers that actors record.
+        self._others: dict[str, _Numbers] = {}
         #: When the values were pulled last, by a clock that never runs backwards.
         self._pulled_at = time.monotonic()
         #: The primary's newest, with its version there, and the number that it has here.
         self._values = primary.pull()
-        self._number = self._versions.own(self._values.version)
+        self._number = self._versions.number(self._values.version)
 
     def refresh(self) -> None:
         """Take newer values of the primary; BridgeError while it is away."""
@@ -71,7 +73,7 @@ class ReplicaService(ParameterLink):
     def push(self, update: Update, policy: str = DEFAULT) -> Values:
         """Push to the primary; return its values."""
         if policy != DEFAULT:
-            return self._own(self._primary.push(update, policy))
+            return self._numbered(self._primary.push(update, policy), self._numbers_of(policy))
         if not isinstance(update, Gradient):
             self._primary.push(update)
             return replace(self.pull(), vector=None)
@@ -86,8 +88,9 @@ class ReplicaService(ParameterLink):
         Those of another policy than the default one come from the primary.
         """
         if policy != DEFAULT:
-            at_primary = None if known is None else self._versions.at_primary(known.number)
-            return self._own(self._primary.pull(at_primary, policy))
+            numbers = self._numbers_of(policy)
+            at_primary = None if known is None else numbers.at_primary(known.number)
+            return self._numbered(self._primary.pull(at_primary, policy), numbers)
         with self._lock:
             values, number = self._values, self._number
             since_s = time.monotonic() - self._pulled_at
@@ -128,40 +131,51 @@ class ReplicaService(ParameterLink):
                 return
             vector = self._values.vector if values.vector is None else values.vector
             self._values = replace(values, vector=vector)
-            self._number = self._versions.own(now)
+            self._number = self._versions.number(now)
 
-    def _own(self, values: Values) -> Values:
+    def _numbers_of(self, policy: str) -> "_Numbers":
+        """Return the numbers of a policy."""
+        if policy == DEFAULT:
+            return self._versions
+        return self._others.setdefault(policy, _Numbers(are_own=False))
+
+    @staticmethod
+    def _numbered(values: Values, numbers: "_Numbers") -> Values:
         """Return the primary's values with the version that they have here."""
-        return replace(values, version=Version(self._versions.own(values.version)))
+        return replace(values, version=Version(numbers.number(values.version)))
 
 
-class _OwnVersions:
-    """A replica's numbers of the primary's versions, of all policies. For several threads.
+class _Numbers:
+    """A replica's numbers of the primary's versions of a policy. For several threads.
 
-    They are the primary's, counted from a first one that is larger at each start of the primary
-    than all before.
+    Own ones are the primary's, counted from a first one that is larger at each start of the primary
+    than all before. Others are the primary's: after its start, those that may have been there
+    before stand for no version.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, are_own: bool) -> None:
+        self._are_own = are_own
         self._lock = threading.Lock()
         self._incarnation: int | None = None
-        self._first = self._next = 0
+        #: The first number of this incarnation alone, the next one, and the number here of 0 there.
+        self._first = self._next = self._zero = 0
 
-    def own(self, version: Version) -> int:
+    def number(self, version: Version) -> int:
         """Return the replica's number of a version that the primary has answered with."""
         with self._lock:
             if version.incarnation != self._incarnation:
                 self._incarnation, self._first = version.incarnation, self._next
-            own = self._first + version.number
-            self._next = max(self._next, own + 1)
-            return own
+                self._zero = self._first if self._are_own else 0
+            number = self._zero + version.number
+            self._next = max(self._next, number + 1)
+            return number
 
     def at_primary(self, number: int) -> Version | None:
-        """Return the primary's version; None if the primary has started again since."""
+        """Return the primary's version; None where it may be of before the primary's last start."""
         with self._lock:
             if self._incarnation is None or number < self._first:
                 return None
-            return Version(number - self._first, self._incarnation)
+            return Version(number - self._zero, self._incarnation)
 
 
 class _OfThePrimary(Metrics):
