@@ -12,6 +12,7 @@ from relaax.algorithm_base import (
     Evaluations,
     Gradient,
     Metrics,
+    NewValues,
     ParameterLink,
     Phase,
     RunningParameterServer,
@@ -64,7 +65,8 @@ class ReplicaService(ParameterLink):
 
     def refresh(self) -> None:
         """Take newer values of the primary; BridgeError while it is away."""
-        self._take(self._primary.pull(self._values.version))
+        before = self._values.version
+        self._take(self._primary.pull(before), before.incarnation)
 
     def add(self, steps: int) -> int:
         """Count at the primary."""
@@ -72,14 +74,15 @@ class ReplicaService(ParameterLink):
 
     def push(self, update: Update, policy: str = DEFAULT) -> Values:
         """Push to the primary; return its values."""
-        if policy != DEFAULT:
+        if policy != DEFAULT or isinstance(update, NewValues):
             return self._numbered(self._primary.push(update, policy), self._numbers_of(policy))
         if not isinstance(update, Gradient):
             self._primary.push(update)
             return replace(self.pull(), vector=None)
         known = update.computed_with
         at_primary = None if known is None else self._versions.at_primary(known.number) or _REFUSED
-        self._take(self._primary.push(replace(update, computed_with=at_primary)))
+        began_in = self._values.version.incarnation
+        self._take(self._primary.push(replace(update, computed_with=at_primary)), began_in)
         return self.pull(known)
 
     def pull(self, known: Version | None = None, policy: str = DEFAULT) -> Values:
@@ -119,15 +122,17 @@ class ReplicaService(ParameterLink):
         """Return how long ago the primary has answered."""
         return time.monotonic() - self._pulled_at
 
-    def _take(self, values: Values) -> None:
+    def _take(self, values: Values, began_in: int) -> None:
         """Serve the primary's values from now on; older ones, of a call that took longer, are not.
 
-        Answers of the primary may come in any order.
+        Answers of the primary may come in any order. One of another incarnation is newer, unless
+        there are values of another one than ``began_in`` since the call began.
         """
         with self._lock:
             self._pulled_at = time.monotonic()
             now, before = values.version, self._values.version
-            if now.incarnation == before.incarnation and now.number < before.number:
+            is_same = now.incarnation == before.incarnation
+            if now.number < before.number if is_same else before.incarnation != began_in:
                 return
             vector = self._values.vector if values.vector is None else values.vector
             self._values = replace(values, vector=vector)

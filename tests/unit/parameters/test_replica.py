@@ -97,8 +97,11 @@ def test_values_grow_older_at_the_replica_too(pair_of):
 
 def test_what_is_published_at_the_replica_is_published_at_the_primary(pair_of):
     pair = pair_of(published())
-    pair.replica.push(NewValues(VECTOR, 7))
+    told = pair.replica.push(NewValues(VECTOR, 7))
     assert pair.primary.pull().info.iteration == 7
+    assert (told.vector, told.info.iteration) == (None, 7)
+    pair.service.refresh()
+    assert pair.replica.pull().version == told.version
 
 
 def test_other_policies_than_the_default_one_are_at_the_primary(pair_of):
@@ -237,3 +240,19 @@ def test_answers_of_the_primary_that_come_late_do_not_replace_newer_ones():
     assert replica.push(Gradient(VECTOR)).version == newest
     primary.version = Version(3, 2)  # it has started again
     np.testing.assert_array_equal(replica.push(Gradient(VECTOR)).vector, INITIAL + 3)
+
+
+def test_an_answer_from_before_a_start_of_the_primary_does_not_replace_values_since():
+    class Slow(Primary):
+        """While it answers a gradient, it starts again, and a refresh sees that."""
+
+        def push(self, update, policy="default"):
+            late = self.pull()
+            self.version = Version(3, 2)
+            replica.refresh()
+            return late
+
+    primary = Slow()
+    replica = ReplicaService(primary)
+    np.testing.assert_array_equal(replica.push(Gradient(VECTOR)).vector, INITIAL + 3)
+    np.testing.assert_array_equal(replica.pull().vector, INITIAL + 3)
