@@ -14,7 +14,8 @@ from relaax.client.failure import Failure
 from relaax.client.server_connection import ANOTHER_PORT, ServerConnection
 from relaax.client.transport import Transport
 from relaax.errors import AccessDenied, ConfigurationError
-from relaax.protocol import binary, json
+from relaax.processes.run_variables import run_of_this_process
+from relaax.protocol import MessageConnection, binary, json
 from relaax.protocol.binary import Hello
 from relaax.spaces import Space
 
@@ -110,8 +111,12 @@ class RetryPolicy:
 _Started = TypeVar("_Started")
 
 
-#: How long a hello may go unanswered before that is logged.
+#: How long a hello may go unanswered, and a server not listen, before that is logged.
 LONG_S = 10.0
+
+#: How long a server of the same ``relaax-train`` may take to its start, and how often it is looked.
+STARTS_WITHIN_S = 120.0
+_LOOKS_EVERY_S = 0.2
 
 
 class Connector:
@@ -136,6 +141,7 @@ class Connector:
         self._answer_s, self._connect_s = answer_s, connect_s
         self._retry = retry
         self._hello = hello
+        self._has_connected = False
         #: The last connection: open, or lost.
         self.last: ServerConnection | None = None
 
@@ -204,7 +210,7 @@ class Connector:
     def _connected(self) -> ServerConnection:
         self.close()
         try:
-            connection = self._transport.connect(self._address, self._connect_s)
+            connection = self._opened()
         except (AccessDenied, ConfigurationError) as error:
             raise Failure(
                 f"cannot connect to the RLX server at {self._address}: {error}",
@@ -214,10 +220,30 @@ class Connector:
             raise Failure(
                 f"cannot connect to the RLX server at {self._address}: {error}"
             ) from error
+        self._has_connected = True
         hello = self._hello
         codec = json.ClientCodec() if hello is None else binary.ClientCodec(hello.environments)
         self.last = ServerConnection(connection, self._address, codec, self._answer_s)
         return self.last
+
+    def _opened(self) -> MessageConnection:
+        """Return a transport's connection.
+
+        ``relaax-train`` starts servers and environments at once: until there was one, a server that
+        does not listen yet is waited for.
+        """
+        began, is_said = time.monotonic(), False
+        while True:
+            try:
+                return self._transport.connect(self._address, self._connect_s)
+            except ConnectionRefusedError as error:
+                seconds = time.monotonic() - began
+                is_started = self._has_connected or run_of_this_process() is None
+                if is_started or seconds > STARTS_WITHIN_S or self._retry.wait(_LOOKS_EVERY_S):
+                    raise
+                if seconds > LONG_S and not is_said:
+                    _log.warning("waiting for the RLX server at %s: %s", self._address, error)
+                    is_said = True
 
     @contextlib.contextmanager
     def _logged_if_it_takes_long(self) -> Iterator[None]:

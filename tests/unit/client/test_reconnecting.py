@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from relaax.address import Address
-from relaax.client import Backoff, Client, Failure, VectorClient
+from relaax.client import Backoff, Client, Failure, TcpTransport, VectorClient
 from relaax.client.connector import RetryPolicy
 from relaax.client.server_connection import ServerConnection
 from relaax.protocol import FrameConnection, binary
@@ -30,6 +30,33 @@ def try_an_episode(client):
     client.init(STATE)
     with pytest.raises(Failure, match="the network is gone"):
         client.send(1.0, STATE)
+
+
+class TestAServerThatStarts:
+    """``relaax-train`` starts servers and environments at once."""
+
+    def test_it_is_waited_for_by_a_client_that_does_not_try_again(self, server, monkeypatch):
+        monkeypatch.setenv("RELAAX_RUN", "a training")
+        refused = [ConnectionRefusedError("nothing listens"), ConnectionRefusedError("not yet")]
+        waited = []
+
+        class Starting(TcpTransport):
+            def connect(self, address, timeout_s):
+                if refused:
+                    raise refused.pop()
+                return super().connect(address, timeout_s)
+
+        with Client(server.url, transport=Starting(), wait=waited.append) as client:
+            client.init(STATE)
+        assert len(waited) == 2
+
+    def test_it_is_not_where_nothing_starts_it(self, monkeypatch):
+        monkeypatch.delenv("RELAAX_RUN", raising=False)
+        with socket.socket() as unheard:
+            unheard.bind(("localhost", 0))
+            client = Client(f"localhost:{unheard.getsockname()[1]}")
+            with pytest.raises(Failure, match="cannot connect"):
+                client.init(STATE)
 
 
 class TestPauses:
