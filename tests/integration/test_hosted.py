@@ -52,6 +52,15 @@ def test_a_program_that_runs_it_elsewhere_is_passed_through(tmp_path: Path):
     assert ended(hosted) == ([], 5)
 
 
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
+def test_a_program_that_has_not_begun_it_elsewhere_is_ended(tmp_path: Path, number: int):
+    hosted = Hosted(through=["sh", "-c", "echo queued; exec sleep 60"])
+    hosted.start(run("echo never", tmp_path))
+    wait_for(lambda: b"queued\n" in hosted.output()[0], "the program being there")
+    hosted.signal(number)
+    assert ended(hosted) == ([], CANNOT_START)
+
+
 def test_a_program_that_cannot_run_it_elsewhere_is_heard(tmp_path: Path):
     hosted = Hosted(through=["sh", "-c", "echo no such node >&2"])
     hosted.start(run("echo never", tmp_path))

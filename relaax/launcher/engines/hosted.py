@@ -52,8 +52,9 @@ class Hosted:
             start_new_session=True,
         )
         self._order(run.line())
-        if not self._through and self._program.stdout is not None:
-            self._take(self._program.stdout.readline())
+        printed = None if self._through else self._program.stdout
+        if printed is not None and (line := printed.readline()):  # none where it died at once
+            self._take(line)
         threading.Thread(target=self._read, args=(self._program,), daemon=True).start()
         return self._program.pid if self._through else self._said.get(hosted_program.GROUP, 0)
 
@@ -72,8 +73,14 @@ class Hosted:
         return lines, None
 
     def signal(self, number: int) -> None:
-        """Send a signal to the command and to all processes that it has started."""
+        """Send a signal to the command and to all processes that it has started.
+
+        Where it has not begun elsewhere, the program gets it that would run it there.
+        """
         self._order(f"{number:d}\n")
+        if self._through and self._program is not None and hosted_program.GROUP not in self._said:
+            with suppress(ProcessLookupError):
+                os.killpg(self._program.pid, number)
 
     def _order(self, line: str) -> None:
         """Write a line to the program, unless it has ended."""
