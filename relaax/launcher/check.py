@@ -49,6 +49,12 @@ _NO_LEARNER = (
 #: A shell script, or a PATH of its own: the first word may be none of this machine's programs.
 _ANY_SHELL = re.compile(r"[;(){}]|\bPATH=")
 
+#: A shell makes other names of such ones.
+_EXPANDED = re.compile(r"[~*?\[]")
+
+#: A shell finds a program at once.
+_LOOK_UP_S = 10.0
+
 #: Options of servers whose values are files that are read. Others are written, or may be missing.
 _READ = ("--config", "--aws-keys", *FILES)
 
@@ -139,10 +145,12 @@ def missing_programs(processes: Iterable[Described]) -> Iterator[str]:
         if not words or words[0].startswith("-"):  # options of env
             continue
         script = python_program(words)
+        if _EXPANDED.search(f"{words[0]} {script.file if script else ''}"):
+            continue
         # A shell knows words of its own besides.
         found = subprocess.run(  # noqa: S603  # no more than looked up
             ["/bin/sh", "-c", 'command -v -- "$0"', words[0]],
-            env=environment({}), stdout=subprocess.DEVNULL, check=False,
+            env=environment({}), stdout=subprocess.DEVNULL, check=False, timeout=_LOOK_UP_S,
         )  # fmt: skip
         if found.returncode:
             yield f"{process.name}: there is no program {words[0]}"

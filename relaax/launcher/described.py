@@ -115,7 +115,12 @@ class Described:
     @property
     def plays(self) -> bool:
         """Whether it plays environments: it is told where its RLX server is."""
-        return self.command is not None and bool(self.command.values(TO_RLX_SERVER))
+        if self.command is None:
+            return False
+        quoted = (word.value for word in self.command.words if " " in word.value)  # for ssh, say
+        return bool(self.command.values(TO_RLX_SERVER)) or any(
+            TO_RLX_SERVER in text for text in quoted
+        )
 
     @property
     def algorithm(self) -> AlgorithmSection | None:

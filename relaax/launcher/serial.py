@@ -85,7 +85,12 @@ def _found(procfile: Path, settings: Sequence[str]) -> OneProcess:
             f"--serial: {procfile} has no environment: a line 'env: python FILE'"
         )
     # Any program of Python may have the address in its code; one that is told it surely has one.
-    _, program, line = min(programs, key=lambda each: each[0])
+    is_guessed, program, line = min(programs, key=lambda each: each[0])
+    if is_guessed and len(programs) > 1:
+        lines = ", ".join(each[2] for each in programs)
+        raise ConfigurationError(
+            f"--serial: {procfile}: which of {lines} plays? The one with --rlx-server does"
+        )
     return OneProcess(list(servers.values()), program, line)
 
 

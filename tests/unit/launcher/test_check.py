@@ -117,7 +117,8 @@ def test_a_program_that_is_missing_is_named(line, mistake):
     "line",
     [
         "while true; do mine; done", "(mine)", "cd x && mine", "$MINE", "PATH=x:y mine",
-        "ulimit -n 9", "python -m mine", "nice mine.py", "env -i sh mine.sh",
+        "ulimit -n 9", "python -m mine", "nice mine.py", "env -i sh mine.sh", "~/bin/mine",
+        "python ~/mine.py", "./mine_*.sh",
     ],
 )  # fmt: skip
 def test_a_program_that_a_shell_may_find_is_left_to_the_shell(line):

@@ -104,6 +104,7 @@ def test_a_yaml_file_of_this_repository_leads_to_its_environment(
         (SERVERS + "actor: relaax-actor my.yaml --env E\n", "its environment connects to no"),
         (SERVERS + "r: relaax-replay-server --config my.yaml\n", "the learner has the replay"),
         (SERVERS + "env: python 'play.py --rlx-server a:1\n", "No closing quotation"),
+        (SERVERS + "tb: python board.py\nenv: python play.py\n", "which of tb, env plays"),
     ],
 )
 def test_what_one_process_cannot_run_is_refused(tmp_path: Path, text: str, refusal: str) -> None:
