@@ -133,7 +133,8 @@ class _Decoder:
         if not isinstance(action, np.ndarray | list | int | float):
             raise self._unusable(action)
         parts = self._parts(np.asarray(action)[np.newaxis])
-        return rebuilt(self._space, [_first(part) for part in parts])
+        pairs = zip(self._inside, parts, strict=True)
+        return rebuilt(self._space, [_first(leaf.space, part) for leaf, part in pairs])
 
     def many(self, actions: Array) -> Any:
         """Return the argument of ``step`` for actions [N, ...] of N environments."""
@@ -255,9 +256,9 @@ def _bounds_of(space: spaces.Box) -> tuple[Array, Array]:
     return low.reshape(-1), high.reshape(-1)
 
 
-def _first(values: Array) -> Any:
+def _first(space: GymnasiumSpace, values: Array) -> Any:
     # A Box takes an array without dimensions, where Discrete takes a number.
-    return values[0] if values.dtype.kind in "iu" else values[0, ...]
+    return values[0, ...] if isinstance(space, spaces.Box) else values[0]
 
 
 def _short(action: Any) -> str:

@@ -64,6 +64,8 @@ def require_numpy(space: GymnasiumSpace, observations: Any) -> None:
     """Raise ConfigurationError for tensors of another library: actions would have to be some."""
     for leaf in leaves(space):
         part = leaf.value_in(observations)
+        while isinstance(part, list | tuple) and part:
+            part = part[0]
         if not isinstance(part, np.ndarray | np.generic | int | float | list | tuple):
             kind = f"{type(part).__module__.partition('.')[0]}.{type(part).__name__}"
             raise ConfigurationError(
