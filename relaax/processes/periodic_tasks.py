@@ -41,9 +41,10 @@ def begin_tasks(tasks: Sequence[Task], clock: Callable[[], float] = time.monoton
 def do_due(tasks: Sequence[Task], clock: Callable[[], float] = time.monotonic) -> None:
     """Do each of ``tasks`` that is due."""
     for task in tasks:
-        if clock() >= task.due:
+        now = clock()
+        if now >= task.due:
+            task.due = now + task.interval_s
             task.do()
-            task.due = clock() + task.interval_s
 
 
 class TasksThread:
