@@ -117,12 +117,11 @@ class Other:
         saver = PartSaver(store, shard)
         self.server = make(saver)
         part = self.server.divide(shard)
-        self._first = FirstShard(shards.addresses[0])
+        self._first = FirstShard(shards.addresses[0], shard, part.size)
         try:
             beginning = first_answer(
-                lambda: self._first.join(shard, part.size),
-                "the first shard", threading.Event(), give_up_s=20.0, pause_s=0.05,
-            )  # fmt: skip
+                self._first.join, "the first shard", threading.Event(), give_up_s=20.0, pause_s=0.05
+            )
             begin(self.server, part, saver, beginning)
         except BaseException:
             self._first.close()

@@ -28,7 +28,11 @@ _KEEP_ALL = 10**9
 
 
 class ShardAway(CheckpointError):
-    """A shard does not answer, so that no set can be saved."""
+    """Shards, by these numbers, do not answer, so that no set can be saved."""
+
+    def __init__(self, message: str, shards: Collection[int]) -> None:
+        super().__init__(message)
+        self.shards = shards
 
 
 class SetName(NamedTuple):
@@ -60,11 +64,11 @@ class FirstSaver(Saver):
         self._saving = threading.Lock()
         #: The last whole set; None if there is none yet.
         self.last: SetName | None = None
-        #: Whether a shard has ended since, with all that was learnt in that set.
-        self.one_has_left = False
+        #: The numbers of the shards that have ended since, after they asked for a set.
+        self.left: set[int] = set()
 
     def save(self, checkpoint: Checkpoint) -> None:
-        """Save a set; each step is saved once. Warn if a shard has left.
+        """Save a set; each step is saved once. Warn if shards are away that have left.
 
         ShardAway if one is away that has not, CheckpointError if one cannot save its part.
         """
@@ -75,13 +79,14 @@ class FirstSaver(Saver):
             try:
                 self._save_parts(new, self._saver.steps())
             except ShardAway as error:
-                if self.last is None or not self.one_has_left:
+                if self.last is None or not self.left.issuperset(error.shards):
                     raise
                 _log.warning("%s; the last one is of step %d", error, self.last.global_t)
                 return
             sys.audit("relaax.shards.set")
             self._saver.save(part_of(checkpoint, new.mark))
-            self.last, self.one_has_left = new, False
+            self.last = new
+            self.left.clear()
 
     def restore_latest(self) -> Checkpoint | None:
         """Return the first shard's part of the latest set, and go on with that set."""
@@ -110,13 +115,14 @@ class PartSaver(Saver):
     """Saves another shard's parts in a store of its own; without a store none can be saved.
 
     ``name`` is the set of the next part, and the one to restore; ``kept`` are the steps of other
-    parts that stay when it is saved.
+    parts that stay when it is saved; ``has_place`` says whether there is a store.
     """
 
     def __init__(self, store: BlobStore | None, shard: Shard) -> None:
         self._store = store
         self._shard = shard
         self._saver = None if store is None else CheckpointSaver(store, _KEEP_ALL)
+        self.has_place = store is not None
         self.name = SetName(0, bytes(_BYTES))
         self.kept: Collection[int] = ()
 

@@ -57,6 +57,7 @@ class OtherShard:
     """Another shard, as the first one sees it."""
 
     def __init__(self, shard: Shard, url: str) -> None:
+        self.number = shard.index
         self.name = f"shard {shard} at {url}"
         self.bridge = Bridge(url, retry_for_s=0.0, patience_s=_START_S)
         self._channel = open_channel(url)
@@ -74,8 +75,10 @@ class OtherShard:
             try:
                 call.result()
             except grpc.RpcError as error:
-                kind = ShardAway if error.code() in AWAY else CheckpointError
-                return kind(f"no set is saved: {self.name}: {error.details()}")
+                fault = f"no set is saved: {self.name}: {error.details()}"
+                if error.code() in AWAY:
+                    return ShardAway(fault, {self.number})
+                return CheckpointError(fault)
             return None
 
         return ended
@@ -117,12 +120,15 @@ class OtherShards:
         return f"{away[0]} is away, or has not begun yet" if away else None
 
     def save_parts(self, name: SetName, kept: Collection[int]) -> None:
-        """Let all save; ShardAway if one does not answer, CheckpointError if one cannot save."""
+        """Let all save; ShardAway if some do not answer, CheckpointError if one cannot save."""
         part = shards_pb2.Part(set=_message_of(name), kept=kept)
         saving = [shard.save(part) for shard in self._shards]
         errors = [error for ended in saving if (error := ended()) is not None]
-        if errors:
-            raise min(errors, key=lambda error: isinstance(error, ShardAway))
+        away = [error for error in errors if isinstance(error, ShardAway)]
+        if len(away) < len(errors):
+            raise next(error for error in errors if error not in away)
+        if away:
+            raise ShardAway(str(away[0]), {number for error in away for number in error.shards})
 
     def figures(self) -> Iterable[Metric]:
         """Return figures for Prometheus."""
@@ -159,6 +165,29 @@ class FirstServicer:
         self, member: shards_pb2.Member, context: grpc.ServicerContext
     ) -> shards_pb2.Beginning:
         """Return the values that a shard begins with."""
+        self._require_known(member, context)
+        self._saver.left.discard(member.index)
+        if self._saver.last is not None:
+            return shards_pb2.Beginning(set=_message_of(self._saver.last))
+        begin, end = Shard(member.index, member.count).place(self._initial.size)
+        return shards_pb2.Beginning(vector=self._initial[begin:end].astype("<f4").tobytes())
+
+    def save_set(
+        self, member: shards_pb2.Member, context: grpc.ServicerContext
+    ) -> shards_pb2.Saved:
+        """Let all shards save, since one is about to end."""
+        self._require_known(member, context)
+        fault = ""
+        try:
+            self._save()
+            self._saver.left.add(member.index)
+        except (CheckpointError, OSError) as error:
+            fault = str(error)
+            _log.warning("shard %d/%d ends: %s", member.index, member.count, fault)
+        last = self._saver.last
+        return shards_pb2.Saved(set=None if last is None else _message_of(last), error=fault)
+
+    def _require_known(self, member: shards_pb2.Member, context: grpc.ServicerContext) -> None:
         error, shard = None, f"shard {member.index}/{member.count}"
         if member.count != self._count or not 1 < member.index <= member.count:
             error = f"{shard} is not among the {self._count} shards here"
@@ -169,42 +198,28 @@ class FirstServicer:
             )
         if error is not None:
             refuse(_log, context, ValueError(error))
-        self._saver.one_has_left = False
-        if self._saver.last is not None:
-            return shards_pb2.Beginning(set=_message_of(self._saver.last))
-        begin, end = Shard(member.index, member.count).place(self._initial.size)
-        return shards_pb2.Beginning(vector=self._initial[begin:end].astype("<f4").tobytes())
-
-    def save_set(self, request: shards_pb2.Done, context: grpc.ServicerContext) -> shards_pb2.Done:
-        """Let all shards save, since one is about to end."""
-        try:
-            self._save()
-        except (CheckpointError, OSError) as error:
-            refuse(_log, context, error, grpc.StatusCode.FAILED_PRECONDITION)
-        self._saver.one_has_left = True
-        return shards_pb2.Done()
 
 
 class FirstShard:
-    """The first shard, as another one sees it."""
+    """The first shard, as ``shard`` of a vector [size] sees it."""
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, shard: Shard, size: int) -> None:
         self.url = url
+        self._member = shards_pb2.Member(index=shard.index, count=shard.count, size=size)
         self._bridge = Bridge(url, retry_for_s=0.0, patience_s=_START_S)
         self._channel = open_channel(url)
         self._stub = shards_pb2_grpc.FirstShardStub(self._channel)
         #: Whether it has answered last.
         self.is_heard = True
 
-    def join(self, shard: Shard, size: int) -> shards_pb2.Beginning:
-        """Return the values that a shard of a vector [size] begins with.
+    def join(self) -> shards_pb2.Beginning:
+        """Return the values that the shard begins with.
 
         BridgeError while the first shard is away, ConfigurationError if it refuses.
         """
         self._bridge.status()  # which looks for it, and says why it is not reached
-        member = shards_pb2.Member(index=shard.index, count=shard.count, size=size)
         try:
-            beginning: shards_pb2.Beginning = self._stub.Join(member, timeout=_JOIN_S)
+            beginning: shards_pb2.Beginning = self._stub.Join(self._member, timeout=_JOIN_S)
         except grpc.RpcError as error:
             if error.code() is grpc.StatusCode.INVALID_ARGUMENT:
                 said = f"the first shard at {self.url} refuses: {error.details()}"
@@ -236,12 +251,13 @@ class FirstShard:
             complaint.forget()
         return phase is Phase.CLOSING
 
-    def save_set(self) -> None:
-        """Let all shards save; BridgeError if they cannot."""
+    def save_set(self) -> shards_pb2.Saved:
+        """Let all shards save; return what is saved. BridgeError while the first shard is away."""
         try:
-            self._stub.SaveSet(shards_pb2.Done(), timeout=SAVE_DEADLINE_S)
+            saved: shards_pb2.Saved = self._stub.SaveSet(self._member, timeout=SAVE_DEADLINE_S)
         except grpc.RpcError as error:
             raise BridgeError(f"the first shard at {self.url}: {error.details()}") from error
+        return saved
 
     def close(self) -> None:
         """Close the channels."""
@@ -256,7 +272,10 @@ class OtherServicer:
         self._server = server
         self._saver = saver
         self._saving = threading.Lock()
-        self._saved_updates = server.updates()
+        #: Updates in the slice that it began with, and in its parts by the step of their set. The
+        #: newest part is the last one, and may be of no whole set.
+        self._began_with = server.updates()
+        self._updates_in = {saver.name.global_t: self._began_with}
         self.saves = SaveRecord()
 
     def handlers(self) -> grpc.GenericRpcHandler:
@@ -272,7 +291,12 @@ class OtherServicer:
                 self._saver.name, self._saver.kept = name, set(part.kept)
                 updates = self._server.updates()
                 self._server.save_checkpoint()
-                self._saved_updates = updates
+                self._updates_in = {
+                    step: before
+                    for step, before in self._updates_in.items()
+                    if step in self._saver.kept and step != name.global_t
+                }
+                self._updates_in[name.global_t] = updates
         except ValueError as error:
             refuse(_log, context, error)
         except (CheckpointError, OSError) as error:
@@ -283,10 +307,16 @@ class OtherServicer:
     def save_last(self, first: FirstShard) -> None:
         """Let all shards save before this one ends; warn if updates of it remain in no set."""
         try:
-            first.save_set()
+            saved = first.save_set()
         except BridgeError as error:
-            if self._server.updates() != self._saved_updates:
-                _log.warning("the updates since the last set are not saved: %s", error)
+            reason, updates = str(error), list(self._updates_in.values())[-1]
+        else:
+            if not saved.error and not self._saver.has_place:
+                return  # nor has the first shard
+            reason = saved.error or f"the first shard at {first.url} has saved no set since"
+            updates = self._updates_in.get(saved.set.global_t, self._began_with)
+        if self._server.updates() != updates:
+            _log.warning("the updates since the last set are not saved: %s", reason)
 
 
 def serve_slice(
@@ -305,12 +335,11 @@ def serve_slice(
         server: ParameterServerBase = algorithm.ParameterServer(config, saver, NullMetrics())
         resources.callback(server.close)
         part = server.divide(shard)
-        first = FirstShard(str(addresses[0]))
+        first = FirstShard(str(addresses[0]), shard, part.size)
         resources.callback(first.close)
         beginning = first_answer(
-            lambda: first.join(shard, part.size),
-            "the first shard", stop, give_up_s=options.give_up, pause_s=LOOK_S,
-        )  # fmt: skip
+            first.join, "the first shard", stop, give_up_s=options.give_up, pause_s=LOOK_S
+        )
         if beginning is None:
             return 0
         begin(server, part, saver, beginning)

@@ -300,6 +300,39 @@ def test_all_that_are_stopped_one_after_another_lose_no_more_than_comes_meanwhil
     assert (restored.global_t, restored.vector.tobytes()) == (20, values.vector.tobytes())
 
 
+def test_a_shard_that_ends_when_no_set_can_be_saved_says_so(shards_of, tmp_path, caplog):
+    shards = shards_of(3, INITIAL, SGD_OF, tmp_path)
+    with shards.bridge() as bridge:
+        bridge.synchronize(INITIAL, 10)
+    said = f"are not saved: the first shard at {shards.addresses[0]} has saved no set since"
+    shards.others[3].leave()
+    assert said not in caplog.text, "all of its updates are saved"
+    shards.kill_other(3)
+    shards.first.bridge().add(10)
+    shards.others[2].server.bridge().synchronize(slice_of(INITIAL, 2, 3), 0)
+    shards.others[2].leave()
+    assert said in caplog.text
+
+
+def test_a_shard_that_ends_when_another_one_was_killed_says_that_nothing_is_saved(
+    shards_of, tmp_path, caplog
+):
+    shards = shards_of(4, INITIAL, SGD_OF, tmp_path)
+    with shards.bridge() as bridge:
+        bridge.synchronize(INITIAL, 10)
+    shards.others[4].leave()
+    shards.first.bridge().add(10)
+    shards.others[2].server.bridge().synchronize(slice_of(INITIAL, 2, 4), 0)
+    for index in (4, 3):  # one has left, the other one has not
+        shards.kill_other(index)
+    for _ in range(2):
+        with pytest.raises(CheckpointError, match=r"no set is saved: shard"):
+            shards.first.save_checkpoint()
+    shards.others[2].leave()
+    said = r"the updates since the last set are not saved: no set is saved: shard [34]/4"
+    assert re.search(said, caplog.text)
+
+
 def test_a_shard_that_ends_without_the_first_one_says_what_is_not_saved(
     shards_of, tmp_path, caplog
 ):
