@@ -116,7 +116,7 @@ class Other:
             store = DirectoryStore(shards.place / shard.directory_name())
         saver = PartSaver(store, shard)
         self.server = make(saver)
-        part = self.server.divide(shard)
+        self.part = part = self.server.divide(shard)
         self._first = FirstShard(shards.addresses[0], shard, part.size)
         try:
             beginning = first_answer(
@@ -130,6 +130,10 @@ class Other:
         self._port = GrpcParameterServer(
             shards.addresses[index - 1], self.server.bridge(), [self.servicer.handlers()], part=part
         )
+
+    def until_over(self, stop):
+        """Follow the first shard."""
+        return self._first.until_over(self.part, stop)
 
     def leave(self):
         """Save what is to be saved before it ends."""

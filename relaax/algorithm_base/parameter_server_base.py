@@ -31,6 +31,13 @@ class Slice(Protocol):
     def begin_with(self, vector: FloatVector) -> None:
         """Take ``vector`` [end - begin] for the initial values."""
 
+    def follow(self, counted: int) -> None:
+        """Go back to the global step that the first shard has ``counted``, if it has gone back.
+
+        That is where it is behind the step of this slice at the last call, half a second ago: it
+        was killed, and has restored a checkpoint.
+        """
+
 
 class ParameterServerBase(ABC):
     """Holds an algorithm's global state.

@@ -152,6 +152,8 @@ class ParameterStore(Store):
         self._remembered = learning_rate if isinstance(learning_rate, Remembered) else None
         #: Whether the global step is the sum of the steps that come here, and of no others.
         self._counts = True
+        #: The global step at the last look at the first shard, where steps are counted elsewhere.
+        self._looked_at = 0
         self._version = 0
         self._read: FloatVector | None = None
 
@@ -185,6 +187,13 @@ class ParameterStore(Store):
         with self._lock:
             self._parameters[:] = parameters
             self._read = None
+
+    def follow(self, counted: int) -> None:
+        """Take the step that the first shard has ``counted``, where it has gone back."""
+        with self._lock:
+            if counted < self._looked_at:
+                self._global_t = counted
+            self._looked_at = self._global_t
 
     def push(self, update: Update, policy: str = DEFAULT) -> Values:
         """Apply one gradient and count its steps, or merge statistics; see ``Parameters``."""
@@ -295,6 +304,10 @@ class StoredSlice:
     def begin_with(self, vector: FloatVector) -> None:
         """See ``Slice``."""
         self._store.begin_with(vector)
+
+    def follow(self, counted: int) -> None:
+        """See ``Slice``."""
+        self._store.follow(counted)
 
 
 def _require_like(kind: str, vector: FloatVector, of: str, size: int) -> None:

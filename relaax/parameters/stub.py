@@ -278,6 +278,10 @@ class Bridge(ParameterLink):
         self._note_status(reply)
         return _PHASES.get(reply.phase, Phase.TRAINING), reply.away
 
+    def global_t(self) -> int:
+        """Return the global step that the last status has told; 0 before."""
+        return 0 if self._status is None else self._status.global_t
+
     def places(self, environments: Sequence[int]) -> Sequence[int]:
         """Return the places of environments among all of the training."""
         request = bridge_pb2.Environments(holder=self._sender, numbers=environments)

@@ -227,11 +227,11 @@ class FirstShard:
             raise BridgeError(f"the first shard at {self.url}: {error.details()}") from error
         return beginning
 
-    def until_over(self, stop: Stop, give_up_s: float = math.inf) -> bool:
-        """Wait until the training is over, and its end is saved; False if ``stop`` is set before.
+    def until_over(self, part: Slice, stop: Stop, give_up_s: float = math.inf) -> bool:
+        """Let ``part`` follow the first shard's steps until the training is over.
 
-        The first shard has saved the end when it is gone. Abandoned if it is away for
-        ``give_up_s``.
+        Its end is saved then: the first shard is gone. False if ``stop`` is set before. Abandoned
+        if the first shard is away for ``give_up_s``.
         """
         heard_at, phase, complaint = time.monotonic(), Phase.TRAINING, RepeatedWarning(_log)
         while not stop.wait(LOOK_S):
@@ -249,6 +249,7 @@ class FirstShard:
                 continue
             heard_at, self.is_heard = time.monotonic(), True
             complaint.forget()
+            part.follow(self._bridge.global_t())
         return phase is Phase.CLOSING
 
     def save_set(self) -> shards_pb2.Saved:
@@ -355,7 +356,7 @@ def serve_slice(
         )
         operators.show(servicer.saves.counts)
         operators.begin()
-        if not first.until_over(stop, options.give_up):
+        if not first.until_over(part, stop, options.give_up):
             port.refuse_calls()
             servicer.save_last(first)
     return 0

@@ -382,6 +382,27 @@ def test_the_first_shard_that_starts_again_goes_on_from_the_last_checkpoint(shar
     np.testing.assert_array_equal(slice_of(values.vector, 2, 2), slice_of(newest.vector, 2, 2))
 
 
+def test_shards_that_are_over_go_on_with_a_first_one_that_has_gone_back(shards_of, tmp_path):
+    shards = shards_of(2, INITIAL, SGD_OF, tmp_path, max_global_step=30)
+    stop, other = threading.Event(), shards.others[2].server
+    with ThreadPoolExecutor(1) as threads, shards.bridge() as bridge:
+        is_over = threads.submit(shards.others[2].until_over, stop)
+        bridge.synchronize(INITIAL, 10)
+        shards.first.save_checkpoint()
+        for _ in range(3):
+            bridge.synchronize(INITIAL, 10)
+        assert other.training_is_over()
+        shards.stop_first()  # which is killed before it saves the end
+        shards.start_first()
+        assert bridge.get_values().global_t == 10
+        wait_for(lambda: not other.training_is_over(), "the step of the first shard")
+        before = other.updates()
+        bridge.synchronize(INITIAL, 10)
+        assert other.updates() == before + 1
+        stop.set()
+        assert not is_over.result()
+
+
 def test_a_step_is_saved_once(shards_of, tmp_path):
     """Another set of it would take the parts of the first one away, one after the other."""
     shards = shards_of(2, INITIAL, SGD_OF, tmp_path)
