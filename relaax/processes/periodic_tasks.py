@@ -43,8 +43,8 @@ def do_due(tasks: Sequence[Task], clock: Callable[[], float] = time.monotonic) -
     for task in tasks:
         now = clock()
         if now >= task.due:
-            task.due = now + task.interval_s
             task.do()
+            task.due = now + task.interval_s
 
 
 class TasksThread:
