@@ -112,7 +112,8 @@ def test_any_optimiser_survives_a_restart_as_it_was(make, optimizer):
     np.testing.assert_array_equal(
         first.bridge().get_values().vector, second.bridge().get_values().vector
     )
-    with pytest.raises(CheckpointMismatch, match=f"{optimizer.lower()}, and .* for rmsprop"):
+    reason = f"{optimizer.lower()}, and .* for the optimiser rmsprop"
+    with pytest.raises(CheckpointMismatch, match=reason):
         make(saver).restore_latest_checkpoint()
 
 
