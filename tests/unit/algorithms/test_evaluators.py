@@ -26,6 +26,7 @@ SECTIONS = {
     "dqn": {**DISCRETE, "exploration": {"start": 1.0, "end": 1.0}},
     "ppo": {**DISCRETE, "episode_len": 5},
     "sac": CONTINUOUS,
+    "trpo": {**DISCRETE, "episode_len": 5},
 }
 
 NOISY = {**CONTINUOUS, "exploration": {"type": "normal", "sigma": 0.5}}

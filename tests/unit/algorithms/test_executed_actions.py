@@ -30,6 +30,7 @@ SECTIONS = {
     "ppo": {**DISCRETE, "episode_len": 5},
     "ppo of numbers": {**CONTINUOUS, "continuous": True, "episode_len": 5},
     "sac": CONTINUOUS,
+    "trpo": {**DISCRETE, "episode_len": 5},
 }
 OFF_POLICY = ("ddpg", "dqn", "sac")
 

@@ -29,7 +29,11 @@ SECTIONS = {
     "ddpg": {**CONTINUOUS, "twin": True},
     "dqn": {**OFF_POLICY, "action_size": 2},
     "ppo": {**SMALL, "action_size": 2, "episode_len": 4, "rollouts_per_batch": 2, "passes": 1},
-}
+    "trpo": {
+        **SMALL, "action_size": 2, "episode_len": 4, "rollouts_per_batch": 2,
+        "value_minibatches": 1, "value_passes": 1,
+    },
+}  # fmt: skip
 
 RANDOM = np.random.default_rng(0)
 
@@ -104,10 +108,10 @@ def rows_of(observations):
 
 
 #: How many items are drawn: transitions, or the rollouts of a batch.
-COUNTS = dict.fromkeys(SECTIONS, 50) | {"ppo": 2}
+COUNTS = dict.fromkeys(SECTIONS, 50) | {"ppo": 2, "trpo": 2}
 
 KINDS = [("dqn", kind) for kind in IMAGES] + [
-    (name, kind) for name in ("sac", "ddpg", "ppo") for kind in ("bytes", "fractions")
+    (name, kind) for name in ("sac", "ddpg", "ppo", "trpo") for kind in ("bytes", "fractions")
 ]
 
 

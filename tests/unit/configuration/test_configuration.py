@@ -195,7 +195,7 @@ class TestValues:
             "starter_continuous": "da3c_cont",
             "sac_": "sac",
         }
-        names |= {"td3_": "ddpg", "ddpg_": "ddpg", "dqn_": "dqn", "ppo_": "ppo"}
+        names |= {"td3_": "ddpg", "ddpg_": "ddpg", "dqn_": "dqn", "ppo_": "ppo", "trpo_": "trpo"}
         name = next((n for stem, n in names.items() if path.stem.startswith(stem)), "da3c")
         for load in (load_parameter_server, load_rlx_server, load_learner):
             found = load(["--config", str(path)]).algorithm

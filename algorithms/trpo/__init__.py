@@ -1,0 +1,19 @@
+"""TRPO: trust region policy optimization (Schulman et al. 2015, https://arxiv.org/abs/1502.05477).
+
+``settings``   the YAML's ``algorithm:`` section, typed
+``config``     the same as the servers want it, with the network and the distribution of actions
+``method_tf``  the method: natural gradient, line search, values
+``builder``    wires these and the parts of ``relaax.learning``
+"""
+
+from relaax.assembly import Assembly, prepare_to_fork
+
+from .builder import TrpoBuilder as Builder
+from .config import Config
+
+ParameterServer, Agent, make_batch_agent, make_learner, replay_spec = Assembly(Builder)
+
+__all__ = [
+    "Agent", "Builder", "Config", "ParameterServer", "make_batch_agent", "make_learner",
+    "prepare_to_fork", "replay_spec"
+]  # fmt: skip

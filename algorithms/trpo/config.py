@@ -1,0 +1,33 @@
+"""The configuration of TRPO, as the servers want it."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from relaax.learning.filters import Filters
+from relaax.learning.networks import Dense, default_network
+from relaax.learning.on_policy import PolicyConfig
+
+from .settings import ContinuousTrpo, DiscreteTrpo, settings_of
+
+
+class Config(PolicyConfig):
+    """The typed settings, checked once, and the networks that they describe.
+
+    By default policy and value share no layers, as in the paper's experiments; of images they share
+    the convolutions, which the policy alone moves.
+    """
+
+    settings: DiscreteTrpo | ContinuousTrpo
+
+    def __init__(self, config: Mapping[str, Any]) -> None:
+        own = settings_of(config)
+        super().__init__(config, "trpo", own, own.actions)
+        if own.network is None and not own.is_image and not own.lstm:
+            layers = tuple(Dense(units, "tanh") for units in own.dense_units)
+            heads = tuple(replace(head, layers=layers) for head in self.network.heads)
+            self.network = default_network(self.network.observation_shape, (), heads)
+
+    def filters(self) -> Filters:
+        """Return new filters of the states but images, and of rewards, if asked for."""
+        return self.settings.filters_of(self.settings.inputs)
