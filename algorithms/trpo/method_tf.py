@@ -109,16 +109,17 @@ class Trpo(GraphLearner):
             along = slope(lambda at: dot(slope(divergence, at), direction), old)
             return along + self._damping * direction
 
-        direction = conjugate_gradients(fisher, slope(surrogate, old), self._conjugate_steps)
+        least, gradient = value_and_slope(surrogate, old)
+        direction = conjugate_gradients(fisher, gradient, self._conjugate_steps)
         longest = direction * tf.sqrt(
             2.0 * self._kl_target / tf.maximum(dot(direction, fisher(direction)), 1e-12)
         )
-        found = self._search(old, longest, surrogate, divergence)
+        found = self._search(old, longest, least, surrogate, divergence)
         variable.assign(found.parameters)
         loss = self._fit_values(batch, returns)
         entropy = self._distribution.entropy(before)
         terms = {
-            "surrogate": surrogate(found.parameters) - surrogate(old),
+            "surrogate": surrogate(found.parameters) - least,
             "kl": divergence(found.parameters),
             "step": found.part,
             "entropy": tf.reduce_sum(batch.valid * entropy) / count,
@@ -127,10 +128,18 @@ class Trpo(GraphLearner):
         return terms, {}
 
     def _search(
-        self, old: tf.Tensor, longest: tf.Tensor, surrogate: OfParameters, divergence: OfParameters
+        self,
+        old: tf.Tensor,
+        longest: tf.Tensor,
+        least: tf.Tensor,
+        surrogate: OfParameters,
+        divergence: OfParameters,
     ) -> Found:
-        """Return the first part of the step that helps and stays in the region: appendix C."""
-        least, shrinking = surrogate(old), tf.constant(self._shrinking)
+        """Return the first part of the step that helps and stays in the region: appendix C.
+
+        It helps where the surrogate is more than ``least``, that of the parameters before.
+        """
+        shrinking = tf.constant(self._shrinking)
 
         def is_good(part: tf.Tensor) -> tf.Tensor:
             parameters = old + part * longest
@@ -162,9 +171,9 @@ class Trpo(GraphLearner):
                 total = value_loss(outputs[:-1, :, 0], targets, piece.valid)
                 return total / tf.maximum(tf.reduce_sum(piece.valid), 1.0)
 
-            at = tf.identity(self.variables[POLICY])
-            self.variables.descend(POLICY, self._of_value * slope(loss, at))
-            return index + 1, order, loss(at)
+            error, gradient = value_and_slope(loss, tf.identity(self.variables[POLICY]))
+            self.variables.descend(POLICY, self._of_value * gradient)
+            return index + 1, order, error
 
         first = tf.constant(0), tf.range(count), tf.constant(0.0)
         loops = tf.while_loop(lambda index, *_: index < self._value_passes * parts, step, first)
@@ -220,12 +229,18 @@ def conjugate_gradients(
     )[1]
 
 
-def slope(function: OfParameters, at: tf.Tensor) -> tf.Tensor:
-    """Return the gradient of a function [size]; zeros for what it does not depend on."""
+def value_and_slope(function: OfParameters, at: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+    """Return the value and the gradient [size]: 0 for parameters without an effect."""
     with tf.GradientTape() as tape:
         tape.watch(at)
         value = function(at)
-    return tape.gradient(value, at, unconnected_gradients=tf.UnconnectedGradients.ZERO)
+    gradient = tape.gradient(value, at, unconnected_gradients=tf.UnconnectedGradients.ZERO)
+    return value, gradient
+
+
+def slope(function: OfParameters, at: tf.Tensor) -> tf.Tensor:
+    """Return the gradient alone."""
+    return value_and_slope(function, at)[1]
 
 
 def dot(one: tf.Tensor, other: tf.Tensor) -> tf.Tensor:
