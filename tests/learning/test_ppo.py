@@ -1,4 +1,4 @@
-"""PPO trains with its shipped configuration: workers deliver steps, a learner publishes."""
+"""PPO and TRPO train with their shipped configurations: a learner publishes."""
 
 import pytest
 from processes import REPOSITORY, Training
@@ -10,9 +10,12 @@ pytestmark = [pytest.mark.learning, pytest.mark.timeout(400)]
 
 
 @SHARED
-def test_ppo_learns_to_balance_the_pole(training: Training, capsys: pytest.CaptureFixture[str]):
-    shipped = read_yaml(REPOSITORY / "config" / "ppo_cartpole.yaml")
-    algorithm = {**shipped["algorithm"], "path": str(REPOSITORY / "algorithms" / "ppo")}
+@pytest.mark.parametrize("name", ["ppo", "trpo"])
+def test_it_learns_to_balance_the_pole(
+    training: Training, capsys: pytest.CaptureFixture[str], name: str
+):
+    shipped = read_yaml(REPOSITORY / "config" / f"{name}_cartpole.yaml")
+    algorithm = {**shipped["algorithm"], "path": str(REPOSITORY / "algorithms" / name)}
     del algorithm["name"]
     goal = shipped["relaax-parameter-server"]["--goal-return"]
     training.configure(algorithm, {"goal-return": goal})
@@ -23,4 +26,4 @@ def test_ppo_learns_to_balance_the_pole(training: Training, capsys: pytest.Captu
     assert [process.wait(300) for process in training.processes] == [0, 0, 0, 0]
     steps = parameter_server.says(r"has reached its goal: global step ([\d,]+);")[1]
     with capsys.disabled():
-        print(f"\nCartPole-v1, PPO: a mean return of {goal:g} took {steps} steps")
+        print(f"\nCartPole-v1, {name}: a mean return of {goal:g} took {steps} steps")
