@@ -21,6 +21,7 @@ SECTIONS: dict[str, dict[str, Any]] = {
     "dqn": DISCRETE,
     "ppo": {**CONTINUOUS, "continuous": True, "filter_states": True},
     "sac": CONTINUOUS,
+    "trpo": DISCRETE,
 }
 
 
