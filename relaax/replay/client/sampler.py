@@ -120,7 +120,9 @@ class ShardedSampler:
         deadline = monotonic() + timeout_s
         with self._unfinished.resumed(count) as batch:
             while batch.draws or batch.charge:
-                self._add_to(batch, self._shares(batch, deadline))
+                added = self._add_to(batch, self._shares(batch, deadline))
+                if not added and monotonic() >= deadline:
+                    raise NotReady(self._whys() or f"no server gives items of {table}")
         with self._changed:
             items = sum(server.items for server in self.servers)
         return joined(batch.parts, self._axis, items)
@@ -171,9 +173,13 @@ class ShardedSampler:
         """
         allowed = int(min(batch.charge, sum(server.allowance for server in self.servers)))
         if allowed < 1:
-            whys = "; ".join(server.reason for server in self.servers if server.reason)
-            raise NotReady(whys or f"{missing:g} draws of {self._table} are not allowed yet")
+            not_yet = f"{missing:g} draws of {self._table} are not allowed yet"
+            raise NotReady(self._whys() or not_yet)
         return self._divided(0, allowed)
+
+    def _whys(self) -> str:
+        """Return the servers' reasons why they give no more, as far as they are known."""
+        return "; ".join(server.reason for server in self.servers if server.reason)
 
     def _missing(self, charge: int) -> float:
         """Return how much more must be allowed, 1 at least while nothing can be drawn."""
@@ -214,13 +220,16 @@ class ShardedSampler:
             self._changed.notify_all()
         return shares
 
-    def _add_to(self, batch: _Batch, shares: Sequence[_Share]) -> None:
-        """Make all requests, and store the answers."""
+    def _add_to(self, batch: _Batch, shares: Sequence[_Share]) -> bool:
+        """Make all requests, and store the answers; return whether there is any."""
+        has_any = False
         for share, part in zip(shares, self._drawn(shares), strict=True):
             if part is not None:
+                has_any = True
                 batch.draws -= share.draws
                 batch.charge -= share.charge
                 batch.parts += [part] if share.draws else []
+        return has_any
 
     def _drawn(self, shares: Sequence[_Share]) -> Iterable[Sample | None]:
         """Ask all servers at once; one alone on this thread, which takes less time."""
@@ -237,9 +246,9 @@ class ShardedSampler:
             with self._changed:
                 server.note_away(error)
             return None
-        except NotReady:  # the known state was out of date
+        except NotReady as error:  # the known state was out of date
             with self._changed:
-                server.note_empty()
+                server.note_empty(error)
             return None
         return self._owned(sample, share)
 

@@ -73,8 +73,9 @@ class WatchedServer:
         self.allowance = max(0.0, self.allowance - charge)
         self._wanted = 0.0
 
-    def note_empty(self) -> None:
+    def note_empty(self, why: Exception) -> None:
         """Draw nothing of it until it has been asked again; called under ``changed``."""
+        self.reason = f"the replay at {self.stub.url}: {why}"
         self.weight = self.allowance = 0.0
         self._wanted = 1.0
         self._changed.notify_all()

@@ -140,6 +140,18 @@ def test_nothing_is_drawn_while_all_are_empty_and_each_server_says_why(shards):
     wait_until(says_why)
 
 
+def test_servers_that_promise_items_and_give_none_are_not_asked_for_ever(shards, monkeypatch):
+    def give_none(*_):
+        raise NotReady("they are gone")
+
+    shards.write(0, 0, 10)
+    shards.wait_for_items(10, 0)
+    monkeypatch.setattr(ReplayStub, "sample", give_none)
+    for timeout_s in (0.0, 0.3):
+        with pytest.raises(NotReady, match=r"127.0.0.1:\d+: they are gone"):
+            shards.sampler.sample("all", 8, timeout_s)
+
+
 RATIO = spec_of(limiter=Limiter(min_items=1, samples_per_insert=2.0, error_buffer=4.0))
 
 
