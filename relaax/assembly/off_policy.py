@@ -2,15 +2,19 @@
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import Any, TypeVar
 
 import numpy as np
 
 from relaax.algorithm_base import FloatVector, Learner
 from relaax.assembly.parts import ExperienceParts, Home, MethodBuilder, ParameterParts, PolicyParts
+from relaax.learning.exploration.epsilon_greedy import EpsilonGreedy
+from relaax.learning.exploration.ladder import Ladder, SlotPlaces
 from relaax.learning.off_policy.config import POLICY_VARIABLE, OffPolicyConfig
 from relaax.learning.off_policy.learner import OffPolicyLearner, Update
-from relaax.learning.off_policy.settings import ContinuousSettings, FloatArray
+from relaax.learning.off_policy.settings import ContinuousSettings, DiscreteSettings, FloatArray
+from relaax.learning.policy import CurrentPolicy
 from relaax.parameters.optimizers import Adam, AdamSettings
 from relaax.parameters.optimizers.optimizer import OptimizerOfParts, Part
 from relaax.replay.limiter import Limiter
@@ -29,7 +33,8 @@ ConfigT = TypeVar("ConfigT", bound=OffPolicyConfig)
 class OffPolicyBuilder(MethodBuilder[ConfigT]):
     """Derive from it, and return the ``update`` of a batch, or a ``learner`` that has none.
 
-    Override ``policy`` to explore, and ``view`` to draw other items than transitions.
+    Override ``policy`` to explore continuous actions, and ``view`` to draw other items than
+    transitions.
     """
 
     def update(self, variables: Callable[..., Any]) -> Update:
@@ -50,10 +55,15 @@ class OffPolicyBuilder(MethodBuilder[ConfigT]):
         return np.zeros(count, np.float32)
 
     def policy(self, seed: int) -> PolicyParts:
-        """See MethodBuilder; continuous actions are drawn evenly up to ``first_random_steps``."""
+        """See MethodBuilder; discrete actions are drawn from all of them now and then.
+
+        Continuous ones are drawn evenly up to ``first_random_steps``.
+        """
         parts, settings = super().policy(seed), self.config.settings
         if isinstance(settings, ContinuousSettings):
             return replace(parts, random_steps=settings.first_random_steps)
+        if isinstance(settings, DiscreteSettings):
+            return replace(parts, make_noise=partial(epsilon_greedy, settings, parts.places))
         return parts
 
     def experience(self) -> ExperienceParts:
@@ -127,3 +137,21 @@ class OffPolicyBuilder(MethodBuilder[ConfigT]):
                 for name, vector in initial.items()
             }
         )
+
+
+def epsilon_greedy(
+    settings: DiscreteSettings,
+    places: SlotPlaces,
+    policy: CurrentPolicy,
+    random: np.random.Generator,
+) -> EpsilonGreedy:
+    """Return the exploration of a worker whose environments have these ``places``."""
+    keys = settings.exploration
+    return EpsilonGreedy(
+        settings.action_size,
+        keys.epsilon,
+        lambda: policy.global_t,
+        random,
+        Ladder(keys.rungs, places),
+        keys.exponent,
+    )

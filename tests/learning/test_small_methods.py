@@ -71,6 +71,7 @@ def test_recurrent_q_learning_with_burn_in(train: Train):
         "recurrent_q", "small_environments:TMaze-v0", goal=0.8, episodes=100,
         state_size=[2], action_size=2, hidden_layers=[16], rewards_gamma=0.95,
         learning_starts=200, batch_size=32, updates_per_step=2.0, max_global_step=150_000,
+        exploration={"steps": 400},
     )  # fmt: skip
 
 

@@ -9,9 +9,9 @@
 
 from .config import OffPolicyConfig
 from .learner import OffPolicyLearner, TransitionBatch, Update
-from .settings import ContinuousSettings, OffPolicySettings
+from .settings import ContinuousSettings, DiscreteSettings, OffPolicySettings
 
 __all__ = [
-    "ContinuousSettings", "OffPolicyConfig", "OffPolicyLearner", "OffPolicySettings",
-    "TransitionBatch", "Update"
+    "ContinuousSettings", "DiscreteSettings", "OffPolicyConfig", "OffPolicyLearner",
+    "OffPolicySettings", "TransitionBatch", "Update"
 ]  # fmt: skip

@@ -4,17 +4,14 @@ from pydantic import PositiveInt
 
 from relaax.learning.distributions import ActionValues
 from relaax.learning.networks import LSTM, POLICY, Dense, Head, Network
-from relaax.learning.off_policy import OffPolicyConfig, OffPolicySettings
+from relaax.learning.off_policy import DiscreteSettings, OffPolicyConfig
 from relaax.spaces import discrete
 
 
-class Settings(OffPolicySettings):
-    action_size: PositiveInt
+class Settings(DiscreteSettings):
     learning_rate: float = 1e-3
     #: Part of the way that the target follows at each update.
     target_rate: float = 0.02
-    #: The probability of an action at random.
-    epsilon: float = 0.05
     #: Steps that are learnt from together, and steps before them.
     rollout_len: PositiveInt = 8
     burn_in: PositiveInt = 8
