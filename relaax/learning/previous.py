@@ -8,7 +8,7 @@ import numpy.typing as npt
 
 from relaax.algorithm_base import Transitions
 from relaax.learning.action_units import ActionUnits
-from relaax.learning.distributions import ActionHead, Categorical, MultiDiscrete
+from relaax.learning.distributions import ActionHead, ActionValues, Categorical, MultiDiscrete
 from relaax.learning.networks import Network
 from relaax.learning.networks.description import PREVIOUS_ACTION, PREVIOUS_REWARD
 from relaax.observations import UNNAMED, Observations
@@ -41,6 +41,8 @@ def _choices(head: ActionHead) -> tuple[int, ...]:
     """Return the number of actions of each choice; () of other actions."""
     if isinstance(head, Categorical):
         return (head.outputs,)
+    if isinstance(head, ActionValues):
+        return (head.actions,)
     return head.nvec if isinstance(head, MultiDiscrete) else ()
 
 

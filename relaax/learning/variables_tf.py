@@ -37,6 +37,11 @@ class GraphAdam:
         shrunk = variable * (1 - self._learning_rate * settings.weight_decay)
         variable.assign(shrunk - rate * mean / root)
 
+    @property
+    def steps(self) -> tf.Variable:
+        """How many steps were taken, a float32."""
+        return self._steps
+
     def slots(self) -> dict[str, npt.NDArray[np.float32]]:
         """Return its statistics, by the names of ``optimizers.adam``."""
         return {
@@ -90,7 +95,11 @@ class Variables:
         """Take a step down ``gradient`` [size], inside a graph."""
         self._adam[name].apply(self._variables[name], gradient)
 
-    def follow(self, rate: float) -> None:
+    def steps(self, name: str) -> tf.Tensor:
+        """Return how many steps ``name`` has taken, a float32, inside a graph."""
+        return tf.identity(self._adam[name].steps)
+
+    def follow(self, rate: float | tf.Tensor) -> None:
         """Move all followers this part of the way to their leaders, inside a graph."""
         for name, leader in self._followers.items():
             variable = self._variables[name]

@@ -248,8 +248,9 @@ class Rollouts(_Stretch):
     """Each ``length`` rows that a slot has stored, and the row after them.
 
     Columns are time-major, [burn_in + length + 1, N, ...]. The last row is for the bootstrap value,
-    and is the first one of the next item. Beside the columns there are ``flags``; ``begins``, 1 in
-    the first known row of an episode; and ``valid``, 1 in a row of the ``length`` with an action.
+    and is the first one of the next item, unless items ``overlap`` by so many rows. Beside the
+    columns there are ``flags``; ``begins``, 1 in the first known row of an episode; and ``valid``,
+    1 in a row of the ``length`` with an action.
     Before them are up to ``burn_in`` rows of the same episode, from which a recurrent network finds
     its state (Kapturowski et al. 2019, https://openreview.net/forum?id=r1lyTjAqYX, section 3); if
     there are fewer, the first row is repeated with ``begins``.
@@ -257,16 +258,17 @@ class Rollouts(_Stretch):
 
     length: int
     burn_in: int = 0
+    overlap: int = 0
     crosses_episodes: bool = field(default=True, init=False)
 
     @property
     def stride(self) -> int:
         """See View."""
-        return self.length
+        return self.length - self.overlap
 
     def items(self, storage: Storage, rows: IntArray) -> BoolArray:
-        """See View: a row at each ``length`` of a slot."""
-        chosen: BoolArray = storage.numbers[rows] % self.length == 0
+        """See View: a row at each ``stride`` of a slot."""
+        chosen: BoolArray = storage.numbers[rows] % self.stride == 0
         return chosen
 
     def read(self, storage: Storage, rows: IntArray, empty: Empty = np.empty) -> dict[str, Array]:

@@ -9,7 +9,13 @@ from relaax.acting.evaluator import EvaluationParts
 from relaax.acting.executed_actions import ExecutedActions
 from relaax.acting.preprocessor import Preprocessor
 from relaax.algorithm_base import Evaluation, Values, Version
-from relaax.learning.distributions import Bernoulli, Categorical, DiagonalGaussian, MultiDiscrete
+from relaax.learning.distributions import (
+    ActionValues,
+    Bernoulli,
+    Categorical,
+    DiagonalGaussian,
+    MultiDiscrete,
+)
 from relaax.learning.networks import Head, NetworkParameters, initial_parameters, read_network
 from relaax.learning.networks.numpy_policy import NumpyPolicy
 from relaax.learning.off_policy import OffPolicyConfig, OffPolicySettings
@@ -149,6 +155,7 @@ def test_off_policy_configurations_of_ones_own_store_them():
     ("head", "actions", "inputs"),
     [
         (Categorical(3), [2, 0], [[0, 0, 1], [1, 0, 0]]),
+        (ActionValues(3, is_dueling=True), [2, 0], [[0, 0, 1], [1, 0, 0]]),
         (MultiDiscrete((2, 3)), [[1, 0], [0, 2]], [[0, 1, 1, 0, 0], [1, 0, 0, 0, 1]]),
         (Bernoulli((2,)), [[1, 0], [0, 0]], [[1, 0], [0, 0]]),
         (DiagonalGaussian((2,), sigma="exp"), [[0.5, -1], [0, 1]], [[0.5, -1], [0, 1]]),

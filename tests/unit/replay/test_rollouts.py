@@ -41,6 +41,11 @@ def test_rollouts_cross_the_ends_of_episodes_and_each_begins_where_the_one_befor
     assert written.drawn() == [[8, 9, 10, 11, 12]]
 
 
+def test_rollouts_may_overlap():
+    written = Written(Rollouts(4, overlap=2)).write(0, 9, end=0)
+    assert written.drawn() == [[0, 1, 2, 3, 4], [2, 3, 4, 5, 6], [4, 5, 6, 7, 8]]
+
+
 def test_rollouts_of_each_slot_are_its_own():
     written = Written(Rollouts(2))
     written.write(0, 2, end=0).write(100, 4, end=0, slot=1).write(2, 1, start=False, end=0)
