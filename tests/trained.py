@@ -20,6 +20,7 @@ SECTIONS: dict[str, dict[str, Any]] = {
     "ddpg": CONTINUOUS,
     "dqn": DISCRETE,
     "ppo": {**CONTINUOUS, "continuous": True, "filter_states": True},
+    "r2d2": DISCRETE,
     "sac": CONTINUOUS,
     "trpo": DISCRETE,
 }

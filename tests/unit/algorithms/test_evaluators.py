@@ -25,6 +25,7 @@ SECTIONS = {
     "ddpg": CONTINUOUS,
     "dqn": {**DISCRETE, "exploration": {"start": 1.0, "end": 1.0}},
     "ppo": {**DISCRETE, "episode_len": 5},
+    "r2d2": {**DISCRETE, "exploration": {"start": 1.0, "end": 1.0}},
     "sac": CONTINUOUS,
     "trpo": {**DISCRETE, "episode_len": 5},
 }

@@ -29,10 +29,11 @@ SECTIONS = {
     "dqn": DISCRETE,
     "ppo": {**DISCRETE, "episode_len": 5},
     "ppo of numbers": {**CONTINUOUS, "continuous": True, "episode_len": 5},
+    "r2d2": DISCRETE,
     "sac": CONTINUOUS,
     "trpo": {**DISCRETE, "episode_len": 5},
 }
-OFF_POLICY = ("ddpg", "dqn", "sac")
+OFF_POLICY = ("ddpg", "dqn", "r2d2", "sac")
 
 
 class Playing:

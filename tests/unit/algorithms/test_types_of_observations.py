@@ -24,11 +24,18 @@ SMALL = {
 OFF_POLICY = {**SMALL, "learning_starts": 1, "batch_size": 8, "updates_per_step": None}
 CONTINUOUS = {**OFF_POLICY, "action_size": 1}
 
+#: The layers that an algorithm must have.
+MEMORY = {"r2d2": [{"lstm": 4}]}
+
 SECTIONS = {
     "sac": CONTINUOUS,
     "ddpg": {**CONTINUOUS, "twin": True},
     "dqn": {**OFF_POLICY, "action_size": 2},
     "ppo": {**SMALL, "action_size": 2, "episode_len": 4, "rollouts_per_batch": 2, "passes": 1},
+    "r2d2": {
+        "network": [*SMALL["network"], *MEMORY["r2d2"]], "seed": 1, "action_size": 2,
+        "sequence_len": 2, "sequence_overlap": 1, "burn_in": 1, "learning_starts": 1,
+    },
     "trpo": {
         **SMALL, "action_size": 2, "episode_len": 4, "rollouts_per_batch": 2,
         "value_minibatches": 1, "value_passes": 1,
@@ -111,7 +118,9 @@ def rows_of(observations):
 COUNTS = dict.fromkeys(SECTIONS, 50) | {"ppo": 2, "trpo": 2}
 
 KINDS = [("dqn", kind) for kind in IMAGES] + [
-    (name, kind) for name in ("sac", "ddpg", "ppo", "trpo") for kind in ("bytes", "fractions")
+    (name, kind)
+    for name in ("sac", "ddpg", "ppo", "r2d2", "trpo")
+    for kind in ("bytes", "fractions")
 ]
 
 
@@ -134,7 +143,10 @@ def test_a_stored_image_is_seen_as_it_was_when_acting(name, kind):
 @pytest.mark.parametrize("dtype", [np.float32, np.int8, np.uint8])
 def test_a_table_of_features_is_seen_by_dense_layers_as_it_is(name, dtype):
     tables = RANDOM.integers(0, 9, (6, 2, *TABLE)).astype(dtype)
-    section = {"state_size": list(TABLE), "network": [{"dense": {"units": 8}}]}
+    section = {
+        "state_size": list(TABLE),
+        "network": [{"dense": {"units": 8}}, *MEMORY.get(name, [])],
+    }
     with closing(Playing(name, section)) as playing:
         playing.play(tables)
         _, batches = playing.drawn(COUNTS[name])

@@ -189,14 +189,10 @@ class TestValues:
 
     @pytest.mark.parametrize("path", sorted(REPOSITORY.glob("config/*.yaml")), ids=lambda p: p.stem)
     def test_every_configuration_of_the_repository_loads(self, path):
-        names = {
-            "da3c_cont_": "da3c_cont",
-            "da3cc_": "da3c_cont",
-            "starter_continuous": "da3c_cont",
-            "sac_": "sac",
-        }
-        names |= {"td3_": "ddpg", "ddpg_": "ddpg", "dqn_": "dqn", "ppo_": "ppo", "trpo_": "trpo"}
-        name = next((n for stem, n in names.items() if path.stem.startswith(stem)), "da3c")
+        others = {"da3c_cont_": "da3c_cont", "da3cc_": "da3c_cont", "td3_": "ddpg"}
+        names = others | {"starter_continuous": "da3c_cont", "starter_discrete": "da3c"}
+        names |= {f"{name}_": name for name in bundled_algorithms()}
+        name = next(n for stem, n in names.items() if path.stem.startswith(stem))
         for load in (load_parameter_server, load_rlx_server, load_learner):
             found = load(["--config", str(path)]).algorithm
             assert found.directory == REPOSITORY / "algorithms" / name

@@ -1,0 +1,103 @@
+"""The keys of R2D2's section in the YAML file."""
+
+from collections.abc import Iterator
+from typing import Any, Literal
+
+from pydantic import Field, PositiveFloat, PositiveInt, field_validator, model_validator
+
+from relaax.learning.off_policy import DiscreteSettings
+from relaax.learning.off_policy.settings import PrioritySection
+
+
+class SequencePriorities(PrioritySection):
+    """Prioritized replay of sequences."""
+
+    alpha: float = Field(0.9, ge=0, le=1)
+    beta: float = Field(0.6, ge=0, le=1)
+    #: A sequence's priority is this much of its largest error, and for the rest their mean.
+    largest: float = Field(0.9, ge=0, le=1)
+
+
+class Settings(DiscreteSettings):
+    """The keys of the ``algorithm:`` section; items of the replay are sequences."""
+
+    history_len: Literal[1] = 1
+    learners: None = None
+    #: Units of the dense layers below the recurrent one, and its cells.
+    hidden_layers: tuple[PositiveInt, ...] = (64,)
+    lstm_size: PositiveInt = 64
+    #: Value states and the advantages of actions apart.
+    dueling: bool = True
+    #: Units of the last layer of each of these two; none by default.
+    stream_layers: tuple[PositiveInt, ...] = ()
+
+    #: Steps of a sequence, and how many of them the next one has, too.
+    sequence_len: PositiveInt = 40
+    sequence_overlap: int = Field(20, ge=0)
+    #: Steps before it, which the recurrent layer only passes through.
+    burn_in: int = Field(20, ge=0)
+    #: Steps that rewards are summed over before the value of a state.
+    n_step: PositiveInt = 5
+    #: Learn the values' square roots, so to speak: rewards of any size, without cutting them.
+    rescale_values: bool = True
+    #: Draw sequences by their errors; ``false``: all alike.
+    prioritized: SequencePriorities | None = SequencePriorities.model_validate({})
+
+    #: Sequences of one update, updates for each sequence that is stored, and the first ones.
+    batch_size: PositiveInt = 32
+    updates_per_step: PositiveFloat | None = 1.0
+    learning_starts: PositiveInt = 50
+    learning_rate: PositiveFloat = 5e-4
+    #: The longest gradient; longer ones are scaled down. None leaves them.
+    gradient_norm_clipping: PositiveFloat | None = 40.0
+    #: Part of the way that the target follows the network: 1 copies it.
+    target_rate: float = Field(1.0, gt=0, le=1)
+    #: Updates from one such move to the next.
+    target_every: PositiveInt = 200
+
+    @field_validator("stream_layers", mode="before")
+    @classmethod
+    def _stream_sequence(cls, value: Any) -> Any:
+        return tuple(value) if isinstance(value, list) else value
+
+    @model_validator(mode="after")
+    def _goes_on(self) -> "Settings":
+        if self.sequence_overlap >= self.sequence_len:
+            raise ValueError(
+                f"sequence_overlap: {self.sequence_overlap} steps are not below sequence_len, "
+                f"{self.sequence_len}: each sequence has new ones"
+            )
+        if self.network is not None and "lstm_size" in self.model_fields_set:
+            raise ValueError("network and lstm_size exclude each other: write all layers there")
+        if self.stream_layers and not self.dueling:
+            raise ValueError("stream_layers need dueling: true")
+        return self
+
+    @model_validator(mode="after")
+    def _stores_sequences(self) -> "Settings":
+        needed = self.burn_in + self.sequence_len + self.learning_starts * self.stride
+        if self.replay_size < needed:
+            raise ValueError(
+                f"replay_size: {self.replay_size:,} steps are fewer than the {needed:,} of "
+                f"learning_starts, {self.learning_starts} sequences"
+            )
+        return self
+
+    @property
+    def stride(self) -> int:
+        """Steps from the beginning of one sequence to the beginning of the next."""
+        return max(1, self.sequence_len - self.sequence_overlap)
+
+    @property
+    def learning_steps(self) -> float:
+        """Environment steps from the beginning of learning to the end of the training."""
+        return self.max_global_step - self.learning_starts * self.stride
+
+    def most_updates(self) -> float:
+        """Return how many updates a training makes at most; infinite without a ratio."""
+        return super().most_updates() / self.stride
+
+    def doubts(self) -> Iterator[str]:
+        """Yield warnings: sentences about values that are allowed, and hardly meant."""
+        yield from super().doubts()
+        yield from self.doubts_of_target(self.target_every)
