@@ -1,5 +1,6 @@
 """The package as a plain ``pip install`` installs it, used outside the checkout."""
 
+import re
 import shutil
 import subprocess
 import sys
@@ -82,6 +83,14 @@ def test_the_client_needs_nothing_but_numpy(installed: Path, tmp_path: Path):
     assert Path(where) == installed / "relaax" / "__init__.py"
 
 
+def texts_in(folder: Path) -> dict[str, str]:
+    """The files of a folder by name, with any free ports in the place of those that they name."""
+    files = [path for path in folder.iterdir() if path.is_file()]
+    return {
+        path.name: re.sub(r"localhost:\d+", "localhost:PORT", path.read_text()) for path in files
+    }
+
+
 def test_the_algorithm_to_start_from_is_in_the_package(installed: Path, tmp_path: Path):
     program = """
 from pathlib import Path
@@ -90,9 +99,9 @@ print(*(path.name for path in write_new_algorithm(Path("mine"))))
 """
     names = run_away_from_the_checkout(program, installed, tmp_path).split()
     template = REPOSITORY / "relaax" / "launcher" / "algorithm_template"
-    written = {path.name: path.read_text() for path in (tmp_path / "mine").iterdir()}
+    written = texts_in(tmp_path / "mine")
     assert sorted(names) == sorted(written)
-    assert written == {path.name: path.read_text() for path in template.iterdir() if path.is_file()}
+    assert written == texts_in(template)
 
 
 def test_generated_code_is_in_the_package(installed: Path):
