@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Generic, Protocol, TypeVar
 
 import numpy as np
@@ -62,6 +62,31 @@ class PolicySource:
     def pull(self, known: Version | None = None, policy: str = DEFAULT) -> Values:
         """Return the newest values of this policy, whatever ``policy`` is asked for."""
         return self._parameters.pull(known, self._name)
+
+
+class VariantSource:
+    """A ``ValueSource`` of values that are made here of those of the default policy.
+
+    ``variant_of`` returns the parameters of ``name``, of the default ones and their version.
+    """
+
+    def __init__(
+        self,
+        parameters: ValueSource,
+        name: str,
+        variant_of: Callable[[str, FloatVector, int], FloatVector],
+    ) -> None:
+        self._parameters = parameters
+        self._name = name
+        self._variant_of = variant_of
+
+    def pull(self, known: Version | None = None, policy: str = DEFAULT) -> Values:
+        """Return the newest values of this policy, whatever ``policy`` is asked for."""
+        values = self._parameters.pull(known)
+        if values.vector is None:
+            return values
+        made = self._variant_of(self._name, values.vector, values.version.number)
+        return replace(values, vector=made)
 
 
 class HeldBySlot(Generic[HeldT]):

@@ -6,6 +6,7 @@
 ``placing``     places a learner: in a worker, or in a process of its own
 ``on_policy``   builders of algorithms that learn from rollouts of the newest policies
 ``off_policy``  builders of algorithms that learn from stored transitions
+``population``  builders of algorithms that score candidates by whole episodes
 """
 
 from relaax.assembly.agents import prepare_to_fork
@@ -19,8 +20,10 @@ from relaax.assembly.parts import (
     PolicyParts,
     WorkerParts,
 )
+from relaax.assembly.population import PopulationBuilder
 
 __all__ = [
     "Assembly", "ExperienceParts", "MethodBuilder", "OffPolicyBuilder", "OnPolicyBuilder",
-    "ParameterParts", "PolicyParts", "WorkerParts", "bundled", "prepare_to_fork"
+    "ParameterParts", "PolicyParts", "PopulationBuilder", "WorkerParts", "bundled",
+    "prepare_to_fork"
 ]  # fmt: skip

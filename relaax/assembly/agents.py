@@ -8,7 +8,7 @@ import numpy as np
 from relaax.acting.actor import Actor
 from relaax.acting.evaluator import EvaluationParts
 from relaax.acting.executed_actions import ExecutedActions
-from relaax.acting.policies import NamedPolicies, PolicySource
+from relaax.acting.policies import NamedPolicies, PolicySource, VariantSource
 from relaax.acting.preprocessor import Preprocessor
 from relaax.acting.pulling import PullingSink
 from relaax.acting.recording import Recorder
@@ -164,10 +164,17 @@ def _policies(
     """
     if parts.policy_of is None:
         return None
+    variant_of = parts.variant_of
+
+    def source_of(name: str) -> ValueSource:
+        if variant_of is None:
+            return PolicySource(parameter_server, name)
+        return VariantSource(parameter_server, name, variant_of)
+
     return NamedPolicies(
         policy,
         parts.policy_of,
-        lambda name: PolicySource(parameter_server, name),
+        source_of,
         own_of,
         parts.places,
         recording.pull_interval_s,

@@ -18,6 +18,7 @@ Acting
 Learning
 ``on_policy``           learning from rollouts of the newest policies
 ``off_policy``          learning from stored transitions
+``population``          learning from the returns of many candidates
 ``placements``          where a learner runs: in a worker, or in a process of its own
 ``graph_learner_tf``    a learner that sets values itself, by one graph over rollouts
 ``variables_tf``        variables that a learner sets itself, and Adam for them

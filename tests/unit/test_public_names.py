@@ -16,7 +16,7 @@ PUBLIC = {
     """,
     "relaax.assembly": """
         Assembly ExperienceParts MethodBuilder OffPolicyBuilder OnPolicyBuilder ParameterParts
-        PolicyParts WorkerParts bundled prepare_to_fork
+        PolicyParts PopulationBuilder WorkerParts bundled prepare_to_fork
     """,
     "relaax.client": """
         Backoff Client ClientAccess EXECUTED FINAL Failure START Steps TERMINATED TRUNCATED

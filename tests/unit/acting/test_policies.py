@@ -19,9 +19,9 @@ from learning_parts import (
 from processes import wait_for
 
 from relaax.acting.actor import Actor
-from relaax.acting.policies import NamedPolicies, PolicySource
+from relaax.acting.policies import NamedPolicies, PolicySource, VariantSource
 from relaax.acting.preprocessor import Preprocessor
-from relaax.algorithm_base import DEFAULT, EnvironmentInfo, EvaluatedPolicy
+from relaax.algorithm_base import DEFAULT, EnvironmentInfo, EvaluatedPolicy, Values, Version
 from relaax.learning.distributions import Categorical
 from relaax.learning.exploration import NoNoise
 from relaax.learning.exploration.ladder import SlotPlaces
@@ -251,3 +251,26 @@ class TestLabels:
         assert names_in(name_column(["ä" * 32])).tolist() == ["ä" * 32]
         with pytest.raises(ValueError, match="has 66 bytes, at most 64"):
             name_column(["ä" * 33])
+
+
+def test_a_variant_is_made_of_the_newest_default_parameters_and_of_its_name():
+    parameters = Defaults()
+    source = VariantSource(
+        parameters, "third", lambda name, vector, version: vector * len(name) + version
+    )
+    values = source.pull()
+    assert (values.version.number, values.vector.tolist()) == (7, [5 * 1 + 7, 5 * 2 + 7])
+    assert source.pull(values.version).vector is None
+    assert parameters.asked == [DEFAULT, DEFAULT]
+
+
+class Defaults:
+    """A parameter server with one policy, at version 7."""
+
+    def __init__(self):
+        self.asked = []
+
+    def pull(self, known=None, policy=DEFAULT):
+        self.asked.append(policy)
+        version = Version(7)
+        return Values(version, 0, None if known == version else np.float32([1, 2]))

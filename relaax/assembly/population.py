@@ -1,0 +1,68 @@
+"""The builder of methods that score candidates by whole episodes."""
+
+from dataclasses import replace
+from typing import TypeVar
+
+import numpy as np
+
+from relaax.assembly.parts import ExperienceParts, MethodBuilder, ParameterParts, PolicyParts
+from relaax.learning.policy import Seat
+from relaax.learning.population import PopulationConfig, names_of
+from relaax.replay.limiter import Limiter
+from relaax.replay.specs import TableSpec
+from relaax.replay.views import Episodes
+
+#: The one table.
+TABLE = "episodes"
+
+ConfigT = TypeVar("ConfigT", bound=PopulationConfig)
+
+
+class PopulationBuilder(MethodBuilder[ConfigT]):
+    """Derive from it, and return the ``learner``.
+
+    Each episode is played with a candidate, from its first step to its last. The candidates take
+    turns, however many environments there are.
+    """
+
+    def policy(self, seed: int) -> PolicyParts:
+        """See MethodBuilder."""
+        names = names_of(self.config.settings.candidates)
+
+        def candidate(seat: Seat) -> str:
+            return names[place_in_turn(seat, len(names))]
+
+        return replace(super().policy(seed), policy_of=candidate, pins_episodes=True)
+
+    def experience(self) -> ExperienceParts:
+        """See MethodBuilder: whole episodes, each of which is drawn once."""
+        config, settings = self.config, self.config.settings
+        view = Episodes(settings.longest_episode)
+        return ExperienceParts(
+            columns=config.columns(),
+            stored=config.columns(list(config.filters().states)),
+            tables={TABLE: TableSpec(view, "fifo", Limiter(), max_times_sampled=1)},
+            capacity=settings.steps_stored,
+            units=config.units(),
+            is_on_policy=False,
+        )
+
+    def parameters(self) -> ParameterParts:
+        """See MethodBuilder: the policy that evaluations play with, and the filters' statistics."""
+        config = self.config
+        return ParameterParts(
+            initial=np.concatenate([config.initial(), *config.filters().initial()]),
+            fingerprint=config.fingerprint(),
+            max_global_step=config.settings.max_global_step,
+        )
+
+
+def place_in_turn(seat: Seat, count: int) -> int:
+    """Return which of ``count`` candidates an episode is played with.
+
+    Each environment begins with another one, and goes on in the order of van der Corput: 0, 1/2,
+    1/4, 3/4, 1/8 and so on of all. So few environments that play at once seldom play the same.
+    """
+    digits = f"{seat.episode:b}"
+    part = int(digits[::-1], 2) / 2 ** len(digits)
+    return (seat.place + int(part * count)) % count

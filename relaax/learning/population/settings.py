@@ -1,0 +1,63 @@
+"""The keys of the YAML's ``algorithm:`` section that methods of populations share."""
+
+from typing import Any, Literal
+
+from pydantic import PositiveInt, field_validator, model_validator
+
+from relaax.algorithm_base.config_base import require_effect
+from relaax.learning.action_settings import ActionSettings
+from relaax.learning.filters import FilterSettings
+from relaax.learning.method_config import MethodSettings
+
+#: Environments that may be within an episode while those of a generation wait.
+ENVIRONMENTS = 128
+
+
+class PopulationSettings(ActionSettings, MethodSettings, FilterSettings):
+    """Derive an algorithm's settings from it."""
+
+    #: Whether an action is an array of numbers; otherwise it is one of ``action_size``.
+    continuous: bool = False
+    #: Units of the dense layers, with tanh; none: actions are a linear function of states.
+    hidden_layers: tuple[PositiveInt, ...] = (32,)
+    #: Initial parameters; ``zeros`` are where the search itself finds their sizes.
+    initialization: Literal["uniform", "orthogonal", "zeros"] = "orthogonal"
+    filter_states: bool = False
+    filter_rewards: Literal[False] = False
+    #: Candidates of a generation, and episodes that each is scored by.
+    candidates: PositiveInt = 64
+    episodes: PositiveInt = 1
+    #: Steps of an episode that count; those after them are not stored.
+    longest_episode: PositiveInt = 1_000
+    #: Steps that are stored; None: the longest episodes of a generation, and of 128 environments.
+    replay_size: PositiveInt | None = None
+
+    @field_validator("hidden_layers", mode="before")
+    @classmethod
+    def _sequence(cls, value: Any) -> Any:
+        return tuple(value) if isinstance(value, list) else value
+
+    @model_validator(mode="after")
+    def _describes_actions(self) -> "PopulationSettings":
+        if not self.continuous:
+            keys = ("action_low", "action_high", "action_scale")
+            require_effect(self, keys, "continuous: true")
+            if not isinstance(self.action_size, int):
+                raise ValueError("action_size: is the number of actions, or give continuous: true")
+        elif not self.units.is_bounded.all():
+            raise ValueError(
+                "action_low and action_high must both be finite: this algorithm's actions lie "
+                "between them"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _describes_one_network(self) -> "PopulationSettings":
+        if self.network is not None and "hidden_layers" in self.model_fields_set:
+            raise ValueError("network and hidden_layers exclude each other: write all layers there")
+        return self
+
+    @property
+    def steps_stored(self) -> int:
+        """Steps that are stored, the default filled in."""
+        return self.replay_size or (self.candidates + ENVIRONMENTS) * self.longest_episode
