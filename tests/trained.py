@@ -15,15 +15,20 @@ CONTINUOUS = {**DISCRETE, "action_size": 2, "action_low": -2, "action_high": [1,
 
 #: By algorithm: its section, for vectors of four numbers.
 SECTIONS: dict[str, dict[str, Any]] = {
+    "cem": DISCRETE,
     "da3c": DISCRETE,
     "da3c_cont": {**CONTINUOUS, "lstm": True},
     "ddpg": CONTINUOUS,
     "dqn": DISCRETE,
+    "es": CONTINUOUS | {"continuous": True},
     "ppo": {**CONTINUOUS, "continuous": True, "filter_states": True},
     "r2d2": DISCRETE,
     "sac": CONTINUOUS,
     "trpo": DISCRETE,
 }
+
+#: Algorithms whose policies are without noise: candidates differ by their parameters.
+DRAW_NOTHING = ("cem", "es")
 
 
 def section_of(name: str, section: dict[str, Any] | None = None) -> dict[str, Any]:

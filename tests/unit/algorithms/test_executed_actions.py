@@ -23,10 +23,12 @@ CONTINUOUS = {**DISCRETE, "action_size": 2, "action_low": [0, -100], "action_hig
 
 #: By algorithm: its section.
 SECTIONS = {
+    "cem": DISCRETE,
     "da3c": {**DISCRETE, "episode_len": 5},
     "da3c_cont": {**CONTINUOUS, "episode_len": 5, "lstm": False},
     "ddpg": CONTINUOUS,
     "dqn": DISCRETE,
+    "es": {**CONTINUOUS, "continuous": True},
     "ppo": {**DISCRETE, "episode_len": 5},
     "ppo of numbers": {**CONTINUOUS, "continuous": True, "episode_len": 5},
     "r2d2": DISCRETE,

@@ -1,0 +1,28 @@
+"""Wires the cross-entropy method: the one place that reads the configuration."""
+
+from relaax.algorithm_base import Learner
+from relaax.assembly import PopulationBuilder
+from relaax.assembly.parts import Home
+from relaax.assembly.population import TABLE
+
+from .config import Config
+from .method import CrossEntropyMethod
+
+
+class CemBuilder(PopulationBuilder[Config]):
+    """The cross-entropy method, of discrete or continuous actions."""
+
+    def learner(self, home: Home) -> Learner:
+        """See MethodBuilder."""
+        keys = self.config.settings
+        return CrossEntropyMethod(
+            TABLE,
+            self.config.initial(),
+            keys.candidates,
+            keys.episodes,
+            keys.elites,
+            keys.initial_std,
+            keys.extra_std,
+            keys.std_decay_generations,
+            home.random,
+        )

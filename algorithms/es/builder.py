@@ -1,0 +1,37 @@
+"""Wires evolution strategies: the one place that reads the configuration."""
+
+from dataclasses import replace
+from functools import partial
+
+from relaax.algorithm_base import Learner
+from relaax.assembly import PolicyParts, PopulationBuilder
+from relaax.assembly.parts import Home
+from relaax.assembly.population import TABLE
+from relaax.parameters.optimizers import Adam, AdamSettings
+
+from .config import Config
+from .method import EvolutionStrategy, candidate_of
+
+
+class EsBuilder(PopulationBuilder[Config]):
+    """Evolution strategies of discrete or continuous actions."""
+
+    def policy(self, seed: int) -> PolicyParts:
+        """See PopulationBuilder: workers make candidates of the mean and of a seed."""
+        settings, size = self.config.settings, self.network().manifest.size
+        variant_of = partial(candidate_of, size=size, sigma=settings.sigma, seed=settings.seed or 0)
+        return replace(super().policy(seed), variant_of=variant_of)
+
+    def learner(self, home: Home) -> Learner:
+        """See MethodBuilder."""
+        keys, mean = self.config.settings, self.config.initial()
+        return EvolutionStrategy(
+            TABLE,
+            mean,
+            keys.candidates,
+            keys.episodes,
+            keys.sigma,
+            Adam(mean.size, AdamSettings(weight_decay=keys.weight_decay)),
+            keys.learning_rate,
+            keys.seed or 0,
+        )

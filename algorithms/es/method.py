@@ -1,0 +1,96 @@
+"""Evolution strategies: the mean of a population goes up the gradient that returns estimate.
+
+Salimans et al. 2017, "Evolution strategies as a scalable alternative to reinforcement learning"
+(https://arxiv.org/abs/1703.03864), algorithm 2: noise is drawn by its seed where it is needed, so
+that the mean alone goes to workers. Candidates are mirrored, and returns are ranks (section 2.1).
+"""
+
+from collections.abc import Mapping
+
+import numpy as np
+import numpy.typing as npt
+
+from relaax.algorithm_base import DEFAULT, FloatVector, Version
+from relaax.learning.population import PopulationLearner, names_of, place_of
+from relaax.learning.population.learner import centred_ranks
+from relaax.parameters.optimizers import Adam
+
+Array = npt.NDArray[np.float32]
+
+
+def noise_of(seed: int, version: int, pair: int, size: int) -> FloatVector:
+    """Return the noise float32 [size] of a pair of candidates around the mean of a version."""
+    return np.random.default_rng([seed, version, pair]).standard_normal(size, np.float32)
+
+
+def candidate_of(
+    name: str, mean: FloatVector, version: int, size: int, sigma: float, seed: int
+) -> FloatVector:
+    """Return a candidate's parameters [size]: those at an odd place mirror the one before.
+
+    ``mean`` may be longer: filters' statistics are no parameters.
+    """
+    pair, is_mirrored = divmod(place_of(name), 2)
+    noise = noise_of(seed, version, pair, size)
+    return mean[:size] + np.float32(-sigma if is_mirrored else sigma) * noise
+
+
+class EvolutionStrategy(PopulationLearner):
+    """Publishes the mean of a population, which workers make the candidates of."""
+
+    def __init__(
+        self,
+        table: str,
+        mean: FloatVector,
+        count: int,
+        episodes: int,
+        sigma: float,
+        adam: Adam,
+        learning_rate: float,
+        seed: int,
+    ) -> None:
+        super().__init__(table, count, episodes)
+        self._mean, self._count = mean.copy(), count
+        self._sigma, self._adam, self._learning_rate = sigma, adam, learning_rate
+        self._seed = seed
+        #: The version that the mean was published as; None until it is.
+        self._version: int | None = None
+
+    def improve(self, scores: Array) -> Mapping[str, float]:
+        """See PopulationLearner: one step of Adam along ``sum of ranks * noise / (n sigma)``."""
+        if self._version is None:
+            raise RuntimeError("candidates are scored whose mean was never published")
+        size, ranks = self._mean.size, centred_ranks(scores)
+        gradient = np.zeros(size, np.float32)
+        for pair, (one, mirrored) in enumerate(ranks.reshape(-1, 2)):
+            gradient += (one - mirrored) * noise_of(self._seed, self._version, pair, size)
+        gradient /= np.float32(self._count * self._sigma)
+        self._adam.apply(self._mean, -gradient, self._learning_rate)
+        self._version = None
+        return {
+            "gradient norm": float(np.linalg.norm(gradient)),
+            "size of the mean": float(np.linalg.norm(self._mean)),
+        }
+
+    def values(self) -> Mapping[str, FloatVector]:
+        """Return the mean, unless it has been published."""
+        return {DEFAULT: self._mean.copy()} if self._version is None else {}
+
+    def published(self, policy: str, version: Version) -> None:
+        """Wait for episodes with the candidates around this version."""
+        self._version = version.number
+        for name in names_of(self._count):
+            self.expect(name, version.number)
+
+    def state(self) -> Mapping[str, npt.NDArray[np.generic]]:
+        """See Learner."""
+        generation = np.array([self.generation])
+        return {"mean": self._mean.copy(), "generation": generation, **self._adam.slots()}
+
+    def restore(self, state: Mapping[str, npt.NDArray[np.generic]]) -> None:
+        """See Learner."""
+        self._mean[:] = state["mean"]
+        self.generation = int(state["generation"][0])
+        for name, slot in self._adam.slots().items():
+            slot[:] = state[name]
+        self._version = None

@@ -1,0 +1,86 @@
+"""The cross-entropy method beside numpy: elites, deviations, and noise that falls to 0."""
+
+import numpy as np
+import pytest
+from population_episodes import episode
+from processes import REPOSITORY
+
+from relaax.algorithm_base import Version
+from relaax.assembly.parts import Home
+from relaax.configuration.algorithm_loader import load_algorithm
+
+SECTION = {
+    "state_size": [3], "action_size": 2, "candidates": 10, "elite_fraction": 0.3, "initial_std": 2.0
+}  # fmt: skip
+
+
+@pytest.fixture(name="cem", scope="module")
+def _cem():
+    return load_algorithm(REPOSITORY / "algorithms" / "cem").module
+
+
+def learner_of(cem, seed=0, **keys):
+    config = cem.Config({**SECTION, **keys})
+    return cem.Builder(config).learner(Home(1, np.random.default_rng(seed), None))
+
+
+def play(learner, score_of, version):
+    """Publish a generation, and score its candidates; return these [N, size] and the step."""
+    values = dict(learner.values())
+    for policy in values:
+        learner.published(policy, Version(version))
+    assert learner.values() == {}, "what is published is published once"
+    mean = values.pop("default")
+    for name, vector in values.items():
+        batch = {"episodes": episode(name, version, score_of(vector))}
+        (step,) = learner.steps(batch)
+    return mean, np.stack([*values.values()]), step
+
+
+def test_the_next_candidates_are_drawn_like_the_elites(cem):
+    learner = learner_of(cem, candidates=2000, elite_fraction=0.25)
+    mean, first, step = play(learner, lambda vector: float(vector[0]), 1)
+    assert not mean.any()
+    np.testing.assert_allclose(first.std(axis=0), 2.0, rtol=0.1)
+    elites = first[np.argsort(-first[:, 0])[:500]]
+    assert step.terms["elites' score"] == pytest.approx(elites[:, 0].mean(), rel=1e-4)
+    assert step.terms["std"] == pytest.approx(elites.std(axis=0).mean(), rel=1e-4)
+    mean, second, _ = play(learner, lambda vector: float(vector[0]), 2)
+    np.testing.assert_allclose(mean, elites.mean(axis=0), rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(second.mean(axis=0), mean, atol=0.2)
+    np.testing.assert_allclose(second.std(axis=0), elites.std(axis=0), rtol=0.1)
+
+
+def test_the_noise_beside_their_deviation_falls_to_0(cem):
+    """All elites are alike from the second generation on, so that the noise alone is left."""
+    keys = {"candidates": 1000, "elite_fraction": 0.001, "extra_std": 1.5}
+    learner = learner_of(cem, **keys, std_decay_generations=3)
+    found = [
+        play(learner, lambda vector: float(vector[0]), version)[1].std(axis=0).mean()
+        for version in range(1, 6)
+    ]
+    expected = [np.hypot(2.0, 1.5), 1.5 * np.sqrt(2 / 3), 1.5 * np.sqrt(1 / 3), 0.0, 0.0]
+    np.testing.assert_allclose(found, expected, rtol=0.1, atol=1e-3)
+
+
+def test_it_finds_the_optimum_of_a_quadratic(cem):
+    learner = learner_of(cem, candidates=60)
+    goal = np.linspace(-1, 1, learner.values()["default"].size)
+    for version in range(25):
+        mean, *_ = play(learner, lambda vector: -float(np.square(vector - goal).sum()), version)
+    np.testing.assert_allclose(mean, goal, atol=0.2)
+
+
+def test_it_goes_on_from_its_state(cem):
+    learner, other = learner_of(cem), learner_of(cem, seed=1)
+    play(learner, lambda vector: float(vector[0]), 1)
+    other.restore(learner.state())
+    np.testing.assert_array_equal(other.values()["default"], learner.values()["default"])
+    assert other.generation == 1
+    assert other.state()["std"].mean() < 2
+
+
+def test_the_search_begins_around_a_linear_policy_of_zeros(cem):
+    config = cem.Config(SECTION)
+    assert not config.initial().any()
+    assert config.network.manifest.size == 3 * 2 + 2
