@@ -1,5 +1,6 @@
 """A training of real processes on free ports of the loopback interface."""
 
+import itertools
 import os
 import random
 import re
@@ -100,13 +101,26 @@ def wait_for(condition: Callable[[], Any], what: str, deadline_s: float = DEADLI
 PORTS = range(10_000, 32_000)
 
 
+def _own_ports() -> Iterator[int]:
+    """Yield the ports of this one of the processes that run tests, all of them before any again.
+
+    So no port is given to two servers of which neither listens yet, or to two tests at a time.
+    """
+    number = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw"))
+    own = PORTS[number :: int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))]
+    return itertools.cycle(random.sample(own, len(own)))
+
+
+_PORTS = _own_ports()
+
+
 def free_port() -> int:
     """Return a port of the loopback interface that nobody listens at."""
-    while True:
-        port = random.choice(PORTS)
+    for port in _PORTS:
         with socket.socket() as probe, suppress(OSError):
             probe.bind(("127.0.0.1", port))
             return port
+    raise AssertionError("ports come again and again")
 
 
 class Process:
