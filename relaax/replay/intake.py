@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from relaax.replay.storage import ENDS, FINAL, GAP, NONE, START, Flags, Storage
+from relaax.replay.storage import ABANDONED, ENDS, FINAL, GAP, NONE, START, Flags, Storage
 from relaax.replay.table import Table
 from relaax.replay.writers import MissingSteps, Slot, Writers
 
@@ -124,5 +124,5 @@ def _with_ends(flags: Flags) -> Flags:
     if len(cut) == 0:
         return flags
     ended = flags.copy()
-    ended[cut] |= FINAL
+    ended[cut] |= FINAL | ABANDONED
     return ended

@@ -14,7 +14,7 @@ import numpy.typing as npt
 from relaax.errors import DamagedCheckpoint
 from relaax.observations import NUMBERS
 from relaax.replay.array_bytes import below
-from relaax.replay.storage import ENDS, NONE, PER_ROW, START, Storage
+from relaax.replay.storage import ABANDONED, ENDS, NONE, PER_ROW, START, Storage
 from relaax.replay.table import Table, TableCounts
 
 Array = npt.NDArray[Any]
@@ -120,7 +120,9 @@ class _Rows:
             (serials >= 0) & (serials < stored) & _once(serials),
             f"from 0 to {stored - 1}, and there once",
         )
-        saved.require("flags", self._of["flags"] & ~np.uint8(START | ENDS) == 0, "a flag")
+        saved.require(
+            "flags", self._of["flags"] & ~np.uint8(START | ENDS | ABANDONED) == 0, "a flag"
+        )
         for name in ("positions", "numbers", "slots"):
             values = self._of[name]
             saved.require(name, (values >= 0) & (values < _MOST_KEYS), "at least 0")

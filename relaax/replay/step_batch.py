@@ -20,7 +20,7 @@ class StepBatch:
 
     #: int64 [N]: the environment of each step.
     slots: IntArray
-    #: uint8 [N]: START, TERMINATED, FINAL and GAP of ``relaax.replay.storage``.
+    #: uint8 [N]: START, TERMINATED, FINAL, ABANDONED and GAP of ``relaax.replay.storage``.
     flags: Flags
     #: [N, ...] by name: all that the storage's schema has, and maybe more, which is not stored.
     columns: Mapping[str, Array]

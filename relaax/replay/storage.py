@@ -21,6 +21,10 @@ Flags = npt.NDArray[np.uint8]
 START, TERMINATED, FINAL = 1, 2, 4
 ENDS = TERMINATED | FINAL
 
+#: Beside FINAL, where no one knows how the episode would have gone on: its environment has left, or
+#: has begun anew. After a limit of time it would have gone on from the final state.
+ABANDONED = 16
+
 #: Not stored, but said of a step that is delivered: steps before it, of the same episode, never
 #: will be.
 GAP = 8
@@ -192,7 +196,7 @@ class Storage:
         row = self.newest(slot)
         if row == NONE or self.flags[row] & ENDS:
             return NONE
-        self.flags[row] |= FINAL
+        self.flags[row] |= FINAL | ABANDONED
         return row
 
     def evict_before(self, moment: float) -> None:

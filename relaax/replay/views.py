@@ -9,7 +9,17 @@ import numpy as np
 import numpy.typing as npt
 
 from relaax.observations import SEPARATOR
-from relaax.replay.storage import ENDS, FINAL, NONE, START, TERMINATED, Empty, Storage, gather
+from relaax.replay.storage import (
+    ABANDONED,
+    ENDS,
+    FINAL,
+    NONE,
+    START,
+    TERMINATED,
+    Empty,
+    Storage,
+    gather,
+)
 
 Array = npt.NDArray[Any]
 BoolArray = npt.NDArray[np.bool_]
@@ -230,7 +240,7 @@ class Episodes(Windows):
     """Whole episodes, each an item once it is over; only the first ``longest`` steps of it.
 
     Columns are as of ``Windows``, [longest + 1, N, ...]: the rows behind an episode's last one
-    repeat it, and are not ``valid``.
+    repeat it, and are not ``valid``. No row is, of an episode that was abandoned before.
     """
 
     def __init__(self, longest: int) -> None:
@@ -241,6 +251,12 @@ class Episodes(Windows):
         flags = storage.flags[rows]
         chosen: BoolArray = (flags & START != 0) & (flags & FINAL == 0)
         return chosen
+
+    def read(self, storage: Storage, rows: IntArray, empty: Empty = np.empty) -> dict[str, Array]:
+        """See View."""
+        episodes = super().read(storage, rows, empty)
+        episodes["valid"] &= episodes["flags"][-1] & ABANDONED == 0
+        return episodes
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ from relaax.learning.rollouts.columns import Columns
 from relaax.observations import SEPARATOR, UNNAMED, Observations, mapped
 from relaax.replay.schema import Column, Schema
 from relaax.replay.step_batch import StepBatch
-from relaax.replay.storage import FINAL, START, TERMINATED, Flags
+from relaax.replay.storage import ABANDONED, FINAL, START, TERMINATED, Flags
 from relaax.replay.table import Sample
 
 Array = npt.NDArray[Any]
@@ -231,7 +231,7 @@ class StepRecorder:
         """
         begun = slots[self._is_open[slots]]
         goes_on = begun[self._flags[begun] & TERMINATED == 0]
-        self._flags[goes_on] |= FINAL
+        self._flags[goes_on] |= FINAL | ABANDONED
         return self._take(slots)
 
     def reward(self, slots: IntArray, rewards: Array, terminated: Array | bool) -> None:
@@ -251,7 +251,7 @@ class StepRecorder:
 
     def cut_last(self, slots: IntArray) -> None:
         """Take back the last action of ``slots``: the episode was cut off in that state."""
-        self._flags[slots] |= FINAL
+        self._flags[slots] |= FINAL | ABANDONED
 
     def observe(
         self, slots: IntArray, observations: Observations, starts: Array | bool

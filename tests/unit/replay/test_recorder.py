@@ -6,7 +6,7 @@ import pytest
 from relaax.errors import InvalidState
 from relaax.learning.rollouts import Columns
 from relaax.learning.steps.recorder import StepRecorder
-from relaax.replay.storage import FINAL, START, TERMINATED
+from relaax.replay.storage import ABANDONED, FINAL, START, TERMINATED
 
 COLUMNS = Columns((2,), np.float32, (), np.int64)
 EVERY = np.arange(3)
@@ -78,7 +78,7 @@ def test_an_episode_that_is_begun_anew_takes_its_last_action_back():
     begin(made, [0], [1], [True])
     made.cut_last(np.array([0]))
     steps = begin(made, [0], [2], [True])
-    assert steps.flags.tolist() == [START | FINAL]
+    assert steps.flags.tolist() == [START | FINAL | ABANDONED]
     assert steps.actions == 0
 
 
@@ -88,7 +88,7 @@ def test_an_environment_that_goes_leaves_the_end_of_its_episode():
     made.reward(np.array([0]), np.array([4.0]), True)
     steps = made.forget(EVERY)
     assert steps.slots.tolist() == [0, 1]
-    assert steps.flags.tolist() == [START | TERMINATED, START | FINAL]
+    assert steps.flags.tolist() == [START | TERMINATED, START | FINAL | ABANDONED]
     assert steps.columns["reward"][0] == 4.0
     assert made.forget(EVERY) is None
     assert begin(made, [0], [5], [True]) is None

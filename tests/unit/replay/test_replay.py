@@ -13,7 +13,7 @@ from relaax.replay.replay import NotReady, Replay
 from relaax.replay.schema import Column, Schema
 from relaax.replay.selectors import Prioritized, Queue, Uniform
 from relaax.replay.specs import ReplaySpec, TableSpec
-from relaax.replay.storage import FINAL, GAP, NONE, START, Storage
+from relaax.replay.storage import ABANDONED, FINAL, GAP, NONE, START, Storage
 from relaax.replay.table import Table
 from relaax.replay.views import Transitions
 from relaax.replay.writers import MissingSteps, UnknownWriter, Writers
@@ -80,7 +80,17 @@ def test_steps_after_a_gap_lie_apart_and_are_stored_once_too():
     storage = case.storage
     place = np.argsort(storage.serials)[-9:]
     assert storage.slots[place].tolist() == [0, 0, 0, 1, 1, 1, 1, 2, 2]
-    assert storage.flags[place].tolist() == [START, 0, FINAL, 0, 0, 0, FINAL, 0, 0]
+    assert storage.flags[place].tolist() == [
+        START,
+        0,
+        FINAL | ABANDONED,
+        0,
+        0,
+        0,
+        FINAL | ABANDONED,
+        0,
+        0,
+    ]
     assert case.append(9, 1, start=False) == 10
     assert storage.slots[storage.serials == 9].tolist() == [2]
 

@@ -135,3 +135,12 @@ def test_an_episode_is_an_item_once_it_is_over() -> None:
         (10, 11, 12, 13, 14): [True, True, True, True, True],
         (20, 21, 22, 22, 22): [True, True, False, False, False],
     }
+
+
+def test_an_episode_that_was_abandoned_before_its_end_has_no_valid_step():
+    """Of its longest part, that is: what came after it does not count."""
+    storage = filled(steps(0, 3, end=FINAL), steps(10, 3, end=0), steps(20, 5, end=0))
+    storage.cut(0)
+    rows = np.array([row_of(storage, number) for number in (0, 20)])
+    assert Episodes(5).read(storage, rows)["valid"].any(axis=0).tolist() == [True, False]
+    assert Episodes(3).read(storage, rows)["valid"][:-1].sum(axis=0).tolist() == [3, 3]

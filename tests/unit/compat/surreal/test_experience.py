@@ -7,7 +7,7 @@ from actor_parts import InterruptedSteps, KeptSteps, Numbered, NumberedConfig, S
 from relaax.algorithm_base import ConfigBase
 from relaax.compat.surreal.experience import Acted, ExperienceSender, columns_of
 from relaax.errors import ConfigurationError
-from relaax.replay.storage import FINAL, START, TERMINATED
+from relaax.replay.storage import ABANDONED, FINAL, START, TERMINATED
 from relaax.spaces import box
 
 GAMMA = 0.9
@@ -102,7 +102,7 @@ def test_an_episode_that_is_left_ends_in_the_state_of_its_newest_step():
     kept = KeptSteps()
     with actor_of(kept=kept, is_over=lambda: actor.cumulative_steps == 3) as actor:
         actor.main(Numbered(length=7))
-    assert kept.flags() == [START, 0, FINAL]
+    assert kept.flags() == [START, 0, FINAL | ABANDONED]
     replay = kept.in_a_replay(steps=1, discount=GAMMA)
     assert replay.sample("all", 2, 0.0).columns["discount"].tolist() == pytest.approx([GAMMA] * 2)
 

@@ -8,7 +8,7 @@ from actor_parts import FollowedActor, KeptSteps, Numbered, Served, actor_of
 from relaax.client.simulator import RunObserver
 from relaax.compat.surreal import ACTOR_MODES
 from relaax.errors import ConfigurationError
-from relaax.replay.storage import FINAL, START, TERMINATED
+from relaax.replay.storage import ABANDONED, FINAL, START, TERMINATED
 
 
 def test_the_hooks_are_called_in_their_order():
@@ -152,7 +152,7 @@ class TestModes:
         with actor_of(Changing, kept=kept) as actor:
             actor.main(Numbered(length=6), episodes=1)
         assert kept.column("observation") == [[0.0], [1.0], [4.0], [5.0]]
-        assert kept.flags() == [START, FINAL, START, TERMINATED]
+        assert kept.flags() == [START, FINAL | ABANDONED, START, TERMINATED]
 
     def test_an_actor_that_ends_in_another_mode_hands_on_what_it_had_begun(self):
         kept = KeptSteps()
@@ -165,7 +165,7 @@ class TestModes:
 
         with actor_of(Changing, kept=kept) as actor:
             actor.main(Numbered(length=4), episodes=1)
-        assert kept.flags() == [START, FINAL]
+        assert kept.flags() == [START, FINAL | ABANDONED]
 
     def test_an_unknown_mode_is_refused_with_those_that_there_are(self):
         with actor_of() as actor:
