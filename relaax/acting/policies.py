@@ -154,7 +154,7 @@ class NamedPolicies:
         self._by_name = {default.current.name: default}
         #: What episodes begin with, by name, where these are pinned.
         self._pinned: dict[str, PinnedPolicy] = {}
-        #: Episodes that were begun, by slot.
+        #: Episodes that were begun, by place: an environment that connects again goes on there.
         self._begun: Counter[int] = Counter()
         self._puller = PolicyPuller(interval_s=interval_s)
 
@@ -165,8 +165,8 @@ class NamedPolicies:
         """
         self._puller.check()
         places = self._places.of(slots).tolist()
-        begun = [self._begun[slot] for slot in slots.tolist()]
-        self._begun.update(slots.tolist())
+        begun = [self._begun[place] for place in places]
+        self._begun.update(places)
         seats = map(Seat, places, agents or [UNNAMED_AGENT] * len(places), begun)
         self._held.hold(slots, [self._named(self._name_of(seat)) for seat in seats])
         self._drop_unused()
@@ -174,8 +174,6 @@ class NamedPolicies:
     def forget(self, slots: IntArray) -> None:
         """See SlotPolicies."""
         self._held.forget(slots)
-        for slot in slots.tolist():
-            del self._begun[slot]
         self._drop_unused()
 
     def groups(self, slots: IntArray) -> Iterator[tuple[PolicyHolder, IntArray]]:

@@ -38,7 +38,7 @@ class InProcess(Learner):
 
     Gradients move the parameters in ``store``, which are published; without it they go on to the
     parameter server, with the statistics that ``filters`` have gathered. Where the learner sets its
-    values, the statistics are published behind those of the default policy.
+    values, the statistics are published behind those of each policy.
     """
 
     def __init__(
@@ -110,10 +110,10 @@ class InProcess(Learner):
         if self._store is not None:
             own = self._store.pull().vector
             return {} if own is None else {DEFAULT: own}
-        values = dict(self.learner.values())
-        if DEFAULT in values and self._filters.length:
-            values[DEFAULT] = np.concatenate([values[DEFAULT], self._statistics])
-        return values
+        values = self.learner.values()
+        if not self._filters.length:
+            return values
+        return {name: np.concatenate([own, self._statistics]) for name, own in values.items()}
 
     def published(self, policy: str, version: Version) -> None:
         """See Learner."""
