@@ -24,5 +24,5 @@ class CemBuilder(PopulationBuilder[Config]):
             keys.initial_std,
             keys.extra_std,
             keys.std_decay_generations,
-            home.random,
+            int(home.random.integers(2**63)) if keys.seed is None else keys.seed,
         )

@@ -30,16 +30,16 @@ class CrossEntropyMethod(PopulationLearner):
         initial_std: float,
         extra_std: float,
         decay_generations: int,
-        random: np.random.Generator,
+        seed: int,
     ) -> None:
         super().__init__(table, count, episodes)
         self._mean, self._count, self._elites = mean, count, elites
         self._std = np.full(mean.size, initial_std, np.float32)
         self._extra_std, self._decay_generations = extra_std, decay_generations
-        self._random = random
+        self._seed = seed
         self._draw()
 
-    def improve(self, scores: Array) -> Mapping[str, float]:
+    def improve(self, scores: Array, draw: int) -> Mapping[str, float]:
         """See PopulationLearner: fit the distribution to the elites, and draw anew."""
         best = np.argsort(-scores, kind="stable")[: self._elites]
         elites = self._candidates[best]
@@ -50,6 +50,11 @@ class CrossEntropyMethod(PopulationLearner):
     def values(self) -> Mapping[str, FloatVector]:
         """Return the policies that are not published yet."""
         return dict(self._new)
+
+    def publish_again(self) -> None:
+        """See PopulationLearner: the candidates are the same."""
+        names = names_of(self._count)
+        self._new = {DEFAULT: self._mean, **dict(zip(names, self._candidates, strict=True))}
 
     def published(self, policy: str, version: Version) -> None:
         """Wait for episodes with this version of a candidate."""
@@ -73,7 +78,7 @@ class CrossEntropyMethod(PopulationLearner):
         """Draw new candidates [N, size]."""
         left = max(0.0, 1.0 - self.generation / self._decay_generations)
         std = np.sqrt(np.square(self._std) + np.float32(self._extra_std**2 * left))
-        noise = self._random.standard_normal((self._count, self._mean.size), np.float32)
+        random = np.random.default_rng([self._seed, self.generation])  # others after a restart
+        noise = random.standard_normal((self._count, self._mean.size), np.float32)
         self._candidates = self._mean + std * noise
-        names = names_of(self._count)
-        self._new = {DEFAULT: self._mean, **dict(zip(names, self._candidates, strict=True))}
+        self.publish_again()

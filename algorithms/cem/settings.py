@@ -2,9 +2,11 @@
 
 from typing import Literal
 
-from pydantic import Field, PositiveFloat, PositiveInt
+from pydantic import Field, PositiveFloat, PositiveInt, model_validator
 
+from relaax.algorithm_base.config_base import require_effect
 from relaax.learning.population import PopulationSettings
+from relaax.parameters.published import MOST_POLICIES
 
 
 class Settings(PopulationSettings):
@@ -12,13 +14,26 @@ class Settings(PopulationSettings):
 
     initialization: Literal["uniform", "orthogonal", "zeros"] = "zeros"
     hidden_layers: tuple[PositiveInt, ...] = ()
-    #: The standard deviation of candidates' parameters at first.
+    #: Each candidate is a policy of the parameter server.
+    candidates: int = Field(64, ge=2, lt=MOST_POLICIES)
+    #: The standard deviation of candidates' parameters at first, without the extra one.
     initial_std: PositiveFloat = 1.0
-    #: The part of the candidates that the next ones are drawn like.
-    elite_fraction: float = Field(0.2, gt=0, le=1)
-    #: Noise that is added to their deviation, and falls to 0 in so many generations.
+    #: Share of the candidates that the next distribution is fitted to.
+    elite_fraction: float = Field(0.2, gt=0, lt=1)
+    #: Its square is added to the elites' variance, and falls to 0 in so many generations.
     extra_std: float = Field(0.0, ge=0)
     std_decay_generations: PositiveInt = 100
+
+    @model_validator(mode="after")
+    def _goes_on(self) -> "Settings":
+        if not self.extra_std:
+            require_effect(self, ("std_decay_generations",), "extra_std")
+        if self.elites < 2:
+            raise ValueError(
+                f"elite_fraction: {self.elite_fraction:g} of {self.candidates} candidates is one "
+                "elite, which has no deviation: take more candidates, or a larger fraction"
+            )
+        return self
 
     @property
     def elites(self) -> int:

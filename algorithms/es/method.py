@@ -53,20 +53,20 @@ class EvolutionStrategy(PopulationLearner):
         self._mean, self._count = mean.copy(), count
         self._sigma, self._adam, self._learning_rate = sigma, adam, learning_rate
         self._seed = seed
-        #: The version that the mean was published as; None until it is.
-        self._version: int | None = None
+        self._is_published = False
 
-    def improve(self, scores: Array) -> Mapping[str, float]:
-        """See PopulationLearner: one step of Adam along ``sum of ranks * noise / (n sigma)``."""
-        if self._version is None:
-            raise RuntimeError("candidates are scored whose mean was never published")
+    def improve(self, scores: Array, draw: int) -> Mapping[str, float]:
+        """See PopulationLearner: one step of Adam along ``sum of ranks * noise / (n sigma)``.
+
+        A draw is the version of the mean that the noise was drawn for.
+        """
         size, ranks = self._mean.size, centred_ranks(scores)
         gradient = np.zeros(size, np.float32)
         for pair, (one, mirrored) in enumerate(ranks.reshape(-1, 2)):
-            gradient += (one - mirrored) * noise_of(self._seed, self._version, pair, size)
+            gradient += (one - mirrored) * noise_of(self._seed, draw, pair, size)
         gradient /= np.float32(self._count * self._sigma)
         self._adam.apply(self._mean, -gradient, self._learning_rate)
-        self._version = None
+        self._is_published = False
         return {
             "gradient norm": float(np.linalg.norm(gradient)),
             "size of the mean": float(np.linalg.norm(self._mean)),
@@ -74,13 +74,17 @@ class EvolutionStrategy(PopulationLearner):
 
     def values(self) -> Mapping[str, FloatVector]:
         """Return the mean, unless it has been published."""
-        return {DEFAULT: self._mean.copy()} if self._version is None else {}
+        return {} if self._is_published else {DEFAULT: self._mean.copy()}
+
+    def publish_again(self) -> None:
+        """See PopulationLearner; the new version has other noise."""
+        self._is_published = False
 
     def published(self, policy: str, version: Version) -> None:
         """Wait for episodes with the candidates around this version."""
-        self._version = version.number
+        self._is_published = True
         for name in names_of(self._count):
-            self.expect(name, version.number)
+            self.expect(name, version.number, draw=version.number)
 
     def state(self) -> Mapping[str, npt.NDArray[np.generic]]:
         """See Learner."""
@@ -93,4 +97,4 @@ class EvolutionStrategy(PopulationLearner):
         self.generation = int(state["generation"][0])
         for name, slot in self._adam.slots().items():
             slot[:] = state[name]
-        self._version = None
+        self._is_published = False

@@ -37,8 +37,10 @@ def rescaled(values: tf.Tensor) -> tf.Tensor:
 
 def unscaled(values: tf.Tensor) -> tf.Tensor:
     """Return the inverse of ``rescaled``."""
-    root = tf.sqrt(1.0 + 4.0 * EPSILON * (tf.abs(values) + 1.0 + EPSILON))
-    return tf.sign(values) * (tf.square((root - 1.0) / (2.0 * EPSILON)) - 1.0)
+    size = tf.abs(values) + 1.0 + EPSILON
+    # (root - 1) / (2 epsilon), without the difference of two numbers that are almost equal
+    base = 2.0 * size / (tf.sqrt(1.0 + 4.0 * EPSILON * size) + 1.0)
+    return tf.sign(values) * (tf.square(base) - 1.0)
 
 
 def returns_over(

@@ -38,7 +38,7 @@ class Settings(DiscreteSettings):
     burn_in: int = Field(20, ge=0)
     #: Steps that rewards are summed over before the value of a state.
     n_step: PositiveInt = 5
-    #: Learn the values' square roots, so to speak: rewards of any size, without cutting them.
+    #: Learn values in the scale of h: rewards of any size, without cutting them.
     rescale_values: bool = True
     #: Draw sequences by their errors; ``false``: all alike.
     prioritized: SequencePriorities | None = SequencePriorities.model_validate({})
@@ -67,6 +67,11 @@ class Settings(DiscreteSettings):
                 f"sequence_overlap: {self.sequence_overlap} steps are not below sequence_len, "
                 f"{self.sequence_len}: each sequence has new ones"
             )
+        if self.n_step > self.sequence_len:
+            raise ValueError(
+                f"n_step: {self.n_step} steps are more than sequence_len, {self.sequence_len}: no "
+                "step of a sequence is followed by so many"
+            )
         if self.network is not None and "lstm_size" in self.model_fields_set:
             raise ValueError("network and lstm_size exclude each other: write all layers there")
         if self.stream_layers and not self.dueling:
@@ -89,9 +94,9 @@ class Settings(DiscreteSettings):
         return max(1, self.sequence_len - self.sequence_overlap)
 
     @property
-    def learning_steps(self) -> float:
-        """Environment steps from the beginning of learning to the end of the training."""
-        return self.max_global_step - self.learning_starts * self.stride
+    def first_steps(self) -> int:
+        """Environment steps before learning begins."""
+        return self.learning_starts * self.stride
 
     def most_updates(self) -> float:
         """Return how many updates a training makes at most; infinite without a ratio."""

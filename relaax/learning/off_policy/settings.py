@@ -83,9 +83,9 @@ class OffPolicySettings(MethodSettings, SharingSettings):
 
     @model_validator(mode="after")
     def _learns_before_its_end(self) -> "OffPolicySettings":
-        if self.learning_starts >= self.max_global_step:
+        if self.learning_steps <= 0:
             raise ValueError(
-                f"learning_starts: {self.learning_starts} steps are not below max_global_step, "
+                f"learning_starts: {self.first_steps} steps are not below max_global_step, "
                 f"{self.max_global_step:g}: the training would end before it learns"
             )
         if self.most_updates() < 1:
@@ -102,9 +102,14 @@ class OffPolicySettings(MethodSettings, SharingSettings):
         return self
 
     @property
+    def first_steps(self) -> int:
+        """Environment steps before learning begins."""
+        return self.learning_starts
+
+    @property
     def learning_steps(self) -> float:
         """Environment steps from the beginning of learning to the end of the training."""
-        return self.max_global_step - self.learning_starts
+        return self.max_global_step - self.first_steps
 
     def most_updates(self) -> float:
         """Return how many updates a training makes at most; infinite without a ratio."""
@@ -118,7 +123,7 @@ class OffPolicySettings(MethodSettings, SharingSettings):
         steps = f"max_global_step, {self.max_global_step:,.0f}"
         if self.learning_steps < max(self.max_global_step / 10, self.batch_size):
             yield (
-                f"learning_starts: {self.learning_starts:,} steps leave "
+                f"learning_starts: {self.first_steps:,} steps leave "
                 f"{self.learning_steps:,.0f} of {steps}, to learn in: less than a tenth, or fewer "
                 f"than a batch of {self.batch_size}"
             )

@@ -3,6 +3,7 @@
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from time import monotonic
 
 import numpy as np
 import numpy.typing as npt
@@ -16,6 +17,9 @@ from relaax.replay.table import Sample
 FloatArray = npt.NDArray[np.float32]
 
 _CANDIDATE = "candidate-"
+
+#: After so many seconds without an episode of the newest candidates these are published again.
+AGAIN_S = 60.0
 
 
 def names_of(count: int) -> list[str]:
@@ -37,9 +41,10 @@ def episodes_of(sample: Sample) -> RolloutBatch:
 class PopulationLearner(Learner):
     """Scores ``count`` candidates, each by the mean of its first ``episodes`` returns.
 
-    Derive from it. ``improve`` is given the scores of a generation, and makes the next one, which
-    ``expect`` announces as soon as the versions are known that its steps carry. Steps of others,
-    such as those of the generation before, are passed over.
+    Derive from it. ``improve`` is given the scores of a generation, and makes the next one. Call
+    ``expect`` with the version of each published candidate: steps of others, such as those of the
+    generation before, are passed over. If they come alone for ``AGAIN_S`` seconds, the parameter
+    server may have gone on from a checkpoint: ``publish_again`` is called.
     """
 
     def __init__(self, table: str, count: int, episodes: int) -> None:
@@ -47,44 +52,73 @@ class PopulationLearner(Learner):
         #: Generations so far.
         self.generation = 0
         self._names, self._episodes = names_of(count), episodes
-        self._versions: dict[str, int] = {}
-        self._returns: dict[str, list[float]] = {name: [] for name in self._names}
+        #: Which draw of the generation's candidates an episode was played with, by their name and
+        #: version, and the returns of each draw by name.
+        self._draws: dict[tuple[str, int], int] = {}
+        self._returns: dict[int, dict[str, list[float]]] = {}
+        #: When an episode of this generation came, or it was published.
+        self._heard_at = monotonic()
 
     @abstractmethod
-    def improve(self, scores: FloatArray) -> Mapping[str, float]:
-        """Make the next generation, by the scores [N] of this one; return numbers to be shown."""
+    def improve(self, scores: FloatArray, draw: int) -> Mapping[str, float]:
+        """Make the next generation, by the scores [N] of a draw; return numbers to be shown."""
 
-    def expect(self, name: str, version: int) -> None:
-        """Score steps that carry this name and version."""
-        self._versions[name] = version
+    @abstractmethod
+    def publish_again(self) -> None:
+        """Let ``values`` return what has been published of this generation."""
+
+    def expect(self, name: str, version: int, draw: int = 0) -> None:
+        """Score steps that carry this name and version.
+
+        ``draw`` is another number where the candidates are others than those published before.
+        """
+        self._draws[name, version] = draw
+        self._heard_at = monotonic()
 
     def steps(self, batches: Mapping[str, RolloutBatch]) -> Iterator[Step]:
         """See Learner: one for a whole generation, and nothing is updated by an episode alone."""
         (batch,) = batches.values()
         for column in range(batch.valid.shape[1]):
             self._score(batch, column)
-        if min(map(len, self._returns.values())) < self._episodes:
+        draw = self._complete()
+        if draw is None:
             yield Step(updates=0)
             return
-        scores = np.array([np.mean(found) for found in self._returns.values()], np.float32)
-        self._returns = {name: [] for name in self._names}
-        self._versions.clear()
+        scores = np.array([np.mean(found) for found in self._returns[draw].values()], np.float32)
+        self._returns.clear()
+        self._draws.clear()
         self.generation += 1
-        terms = self.improve(scores)
+        terms = self.improve(scores, draw)
         yield Step(
             terms={"mean score": float(scores.mean()), "best score": float(scores.max()), **terms}
         )
 
+    def _complete(self) -> int | None:
+        """Return a draw of which all candidates are scored, if there is one."""
+        for draw, returns in self._returns.items():
+            if min(map(len, returns.values())) >= self._episodes:
+                return draw
+        return None
+
     def _score(self, batch: RolloutBatch, column: int) -> None:
         """Count an episode that one candidate of this generation has played from end to end."""
         took = batch.valid[:, column] > 0
-        names = set(names_in(batch.extras[POLICY_NAME][took, column]).tolist())
-        versions = set(batch.extras[POLICY_VERSION][took, column].tolist())
-        if len(names) != 1 or len(versions) != 1:
+        names = names_in(batch.extras[POLICY_NAME][took, column]).tolist()
+        played = {*zip(names, batch.extras[POLICY_VERSION][took, column].tolist(), strict=True)}
+        draw = self._draws.get(played.pop()) if len(played) == 1 else None
+        if draw is None:
+            self._publish_where_nothing_is_heard()
             return
-        (name,), (version,) = names, versions
-        if self._versions.get(name) == version and len(self._returns[name]) < self._episodes:
-            self._returns[name].append(float(batch.rewards[took, column].sum()))
+        self._heard_at = monotonic()
+        returns = self._returns.setdefault(draw, {name: [] for name in self._names})[names[0]]
+        if len(returns) < self._episodes:
+            returns.append(float(batch.rewards[took, column].sum()))
+
+    def _publish_where_nothing_is_heard(self) -> None:
+        now = monotonic()
+        if now - self._heard_at > AGAIN_S:
+            self._heard_at = now
+            self.publish_again()
 
 
 def centred_ranks(scores: Sequence[float] | FloatArray) -> FloatArray:

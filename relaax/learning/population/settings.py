@@ -24,10 +24,12 @@ class PopulationSettings(ActionSettings, MethodSettings, FilterSettings):
     initialization: Literal["uniform", "orthogonal", "zeros"] = "orthogonal"
     filter_states: bool = False
     filter_rewards: Literal[False] = False
+    #: Scores are sums of rewards, without a discount.
+    rewards_gamma: Literal[1] = 1
     #: Candidates of a generation, and episodes that each is scored by.
     candidates: PositiveInt = 64
     episodes: PositiveInt = 1
-    #: Steps of an episode that count; those after them are not stored.
+    #: Steps of an episode that count; later ones do not.
     longest_episode: PositiveInt = 1_000
     #: Steps that are stored; None: the longest episodes of a generation, and of 128 environments.
     replay_size: PositiveInt | None = None
@@ -49,6 +51,12 @@ class PopulationSettings(ActionSettings, MethodSettings, FilterSettings):
                 "action_low and action_high must both be finite: this algorithm's actions lie "
                 "between them"
             )
+        return self
+
+    @model_validator(mode="after")
+    def _scores(self) -> "PopulationSettings":
+        if not self.clip_rewards:
+            require_effect(self, ("reward_scale",), "clip_rewards: true")
         return self
 
     @model_validator(mode="after")

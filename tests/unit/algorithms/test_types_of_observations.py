@@ -34,7 +34,8 @@ SECTIONS = {
     "ppo": {**SMALL, "action_size": 2, "episode_len": 4, "rollouts_per_batch": 2, "passes": 1},
     "r2d2": {
         "network": [*SMALL["network"], *MEMORY["r2d2"]], "seed": 1, "action_size": 2,
-        "sequence_len": 2, "sequence_overlap": 1, "burn_in": 1, "learning_starts": 1,
+        "sequence_len": 2, "sequence_overlap": 1, "burn_in": 1, "n_step": 1,
+        "learning_starts": 1,
     },
     "trpo": {
         **SMALL, "action_size": 2, "episode_len": 4, "rollouts_per_batch": 2,

@@ -16,7 +16,7 @@ from relaax.replay.step_batch import StepBatch
 from relaax.steps import START, TERMINATED, Steps
 
 SECTION = {
-    "state_size": [3], "action_size": 2, "candidates": 4, "longest_episode": 5, "seed": 1
+    "state_size": [3], "action_size": 2, "candidates": 10, "longest_episode": 5, "seed": 1
 }  # fmt: skip
 
 
@@ -72,3 +72,12 @@ def test_whole_episodes_come_with_the_candidate_that_played_them(name):
         learner.published(policy, Version(1))
     (step,) = learner.steps({table: batch})
     assert step.updates == 0, "of an earlier version"
+
+
+@pytest.mark.parametrize("name", ["cem", "es"])
+def test_every_policy_is_published_with_the_statistics_of_filters(name):
+    algorithm = load_algorithm(REPOSITORY / "algorithms" / name)
+    config = algorithm.Config({**SECTION, "hidden_layers": [], "filter_states": True})
+    initial = algorithm.module.Builder(config).parameters().initial
+    values = algorithm.make_learner(config, 1).values()
+    assert {vector.size for vector in values.values()} == {initial.size}

@@ -4,12 +4,14 @@ import importlib
 
 import numpy as np
 import pytest
+from clock import Clock
 from population_episodes import episode
 from processes import REPOSITORY
 
 from relaax.algorithm_base import Version
 from relaax.assembly.parts import Home
 from relaax.configuration.algorithm_loader import load_algorithm
+from relaax.learning.population import learner as learner_module
 from relaax.learning.population.learner import centred_ranks
 
 SECTION = {
@@ -98,6 +100,24 @@ def test_episodes_of_another_version_or_of_a_candidate_that_has_its_score_do_not
     for name, version in [("candidate-0", 4), ("candidate-0", 5), ("candidate-0", 5)]:
         (step,) = learner.steps({"episodes": episode(name, version, 1.0)})
         assert step.updates == 0
+    (step,) = learner.steps({"episodes": episode("candidate-1", 5, 3.0)})
+    assert (step.updates, step.terms["mean score"]) == (1, 2.0)
+
+
+def test_a_mean_that_the_parameter_server_has_lost_is_published_again(es, monkeypatch):
+    """Episodes of earlier versions alone come; those of both publications are scored, apart."""
+    clock = Clock(0.0)
+    monkeypatch.setattr(learner_module, "monotonic", clock)
+    learner = learner_of(es, candidates=2)
+    mean = publish(learner, 5)["default"]
+    list(learner.steps({"episodes": episode("candidate-0", 5, 1.0)}))
+    for seconds in (59.0, 2.0):
+        assert learner.values() == {}
+        clock.now += seconds
+        list(learner.steps({"episodes": episode("candidate-1", 3, 1.0)}))
+    np.testing.assert_array_equal(publish(learner, 6)["default"], mean)
+    (step,) = learner.steps({"episodes": episode("candidate-1", 6, 2.0)})
+    assert step.updates == 0
     (step,) = learner.steps({"episodes": episode("candidate-1", 5, 3.0)})
     assert (step.updates, step.terms["mean score"]) == (1, 2.0)
 
