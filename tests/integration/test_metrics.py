@@ -46,8 +46,9 @@ OF_INFERENCE = {
 
 
 def test_every_metric_of_a_training_is_stored_at_its_step(training: Training):
+    """It takes several times the two seconds in which the rate of steps is measured."""
     metrics = training.directory / "metrics"
-    training.configure({**SMALL_DA3C, "max_global_step": 4000}, {"metrics-dir": str(metrics)})
+    training.configure({**SMALL_DA3C, "max_global_step": 20_000}, {"metrics-dir": str(metrics)})
     parameter_server = training.start_parameter_server()
     training.start_rlx_server()
     training.start_environments(2, "--attempts", "1")
