@@ -4,15 +4,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from relaax.learning.distributions import ActionValues
-from relaax.learning.networks import POLICY, Dense, Head
 from relaax.learning.off_policy import OffPolicyConfig
-from relaax.learning.off_policy.config import POLICY_VARIABLE, network_of
+from relaax.learning.off_policy.config import POLICY_VARIABLE, heads_of, network_of
 from relaax.spaces import Space
 
 from .settings import Settings
-
-#: The head of the states' values, in a dueling network.
-VALUE = "value"
 
 
 class Config(OffPolicyConfig):
@@ -45,12 +41,3 @@ def action_values_of(settings: Settings) -> ActionValues:
     return ActionValues(
         settings.action_size, settings.dueling, section.atoms, section.low, section.high
     )
-
-
-def heads_of(settings: Settings, atoms: int) -> tuple[Head, ...]:
-    """Return the head of actions' values and, in a dueling network, the head of states' value."""
-    layers = tuple(Dense(units) for units in settings.stream_layers)
-    of_actions = Head(POLICY, settings.action_size * atoms, layers=layers)
-    if not settings.dueling:
-        return (of_actions,)
-    return (of_actions, Head(VALUE, atoms, layers=layers))

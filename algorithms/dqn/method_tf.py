@@ -19,7 +19,7 @@ from relaax.learning.networks.parameters_tf import outputs_of
 from relaax.learning.off_policy import TransitionBatch
 from relaax.learning.off_policy.config import POLICY_VARIABLE
 from relaax.learning.off_policy.update_tf import GraphUpdate, Losses, Terms
-from relaax.learning.variables_tf import Variables
+from relaax.learning.variables_tf import Variables, scaled_down
 
 #: The follower of the network.
 TARGET = "target"
@@ -108,12 +108,8 @@ class QLearning(GraphUpdate):
     ) -> tuple[dict[str, tf.Tensor], tf.Tensor, Terms]:
         """See GraphUpdate: a gradient that is too long is scaled down."""
         gradients, errors, terms = super().gradients(batch, names)
-        norm = tf.norm(gradients[POLICY_VARIABLE])
-        if self._gradient_norm is not None:
-            gradients[POLICY_VARIABLE] *= tf.minimum(
-                1.0, self._gradient_norm / tf.maximum(norm, 1e-12)
-            )
-        return gradients, errors, {**terms, "gradient norm": norm}
+        scaled, norm = scaled_down(gradients[POLICY_VARIABLE], self._gradient_norm)
+        return {POLICY_VARIABLE: scaled}, errors, {**terms, "gradient norm": norm}
 
     def _behind(self, batch: TransitionBatch, at: Mapping[str, tf.Tensor]) -> tf.Tensor:
         """Return the outputs [B, A, atoms] of the best actions behind a step; 0 for others."""

@@ -4,25 +4,13 @@ from collections.abc import Mapping
 from typing import Any
 
 from relaax.learning.distributions import ActionValues
-from relaax.learning.networks import (
-    LSTM,
-    POLICY,
-    Dense,
-    Head,
-    Layer,
-    Network,
-    default_network,
-    read_network,
-)
+from relaax.learning.networks import LSTM, Dense, Layer, Network, default_network, read_network
 from relaax.learning.off_policy import OffPolicyConfig
-from relaax.learning.off_policy.config import POLICY_VARIABLE
+from relaax.learning.off_policy.config import POLICY_VARIABLE, heads_of
 from relaax.learning.previous import previous_size
 from relaax.spaces import Space, discrete
 
 from .settings import Settings
-
-#: The head of the states' values, in a dueling network.
-VALUE = "value"
 
 
 class Config(OffPolicyConfig):
@@ -49,15 +37,12 @@ class Config(OffPolicyConfig):
 
 def network_of(settings: Settings, actions: ActionValues) -> Network:
     """Return the network that a configuration describes; ValueError for one without a memory."""
-    streams = tuple(Dense(units) for units in settings.stream_layers)
-    heads = [Head(POLICY, settings.action_size, layers=streams)]
-    if settings.dueling:
-        heads.append(Head(VALUE, 1, layers=streams))
+    heads = heads_of(settings)
     if settings.network is None:
         dense = tuple(Dense(units) for units in settings.hidden_layers)
         layers: tuple[Layer, ...] = (*dense, LSTM(settings.lstm_size))
-        return default_network(settings.inputs, layers, tuple(heads))
-    network = read_network(settings.network, settings.inputs, tuple(heads), previous_size(actions))
+        return default_network(settings.inputs, layers, heads)
+    network = read_network(settings.network, settings.inputs, heads, previous_size(actions))
     if not network.lstm_size:
         raise ValueError("network: r2d2 needs a layer lstm; dqn learns without a memory")
     return network

@@ -21,7 +21,7 @@ from relaax.learning.networks import Network
 from relaax.learning.networks.parameters_tf import unrolled
 from relaax.learning.off_policy.config import POLICY_VARIABLE
 from relaax.learning.steps import LIKELIHOOD
-from relaax.learning.variables_tf import Variables
+from relaax.learning.variables_tf import Variables, scaled_down
 
 #: The follower of the network.
 TARGET = "target"
@@ -134,10 +134,7 @@ class RecurrentQLearning(GraphLearner):
             errors = tf.reduce_sum(taken * values[:-1], axis=-1) - targets
             count = tf.maximum(tf.reduce_sum(batch.valid), 1.0)
             loss = 0.5 * tf.reduce_sum(weights * batch.valid * tf.square(errors)) / count
-        gradient = tape.gradient(loss, vector)
-        norm = tf.norm(gradient)
-        if self._gradient_norm is not None:
-            gradient *= tf.minimum(1.0, self._gradient_norm / tf.maximum(norm, 1e-12))
+        gradient, norm = scaled_down(tape.gradient(loss, vector), self._gradient_norm)
         self.variables.descend(POLICY_VARIABLE, gradient)
         self._follow()
         value = tf.reduce_sum(batch.valid * self._unscaled(targets)) / count

@@ -1,11 +1,10 @@
 """The keys of R2D2's section in the YAML file."""
 
-from collections.abc import Iterator
-from typing import Any, Literal
+from typing import Literal
 
-from pydantic import Field, PositiveFloat, PositiveInt, field_validator, model_validator
+from pydantic import Field, PositiveFloat, PositiveInt, model_validator
 
-from relaax.learning.off_policy import DiscreteSettings
+from relaax.learning.off_policy import ActionValueSettings
 from relaax.learning.off_policy.settings import PrioritySection
 
 
@@ -18,7 +17,7 @@ class SequencePriorities(PrioritySection):
     largest: float = Field(0.9, ge=0, le=1)
 
 
-class Settings(DiscreteSettings):
+class Settings(ActionValueSettings):
     """The keys of the ``algorithm:`` section; items of the replay are sequences."""
 
     history_len: Literal[1] = 1
@@ -26,10 +25,7 @@ class Settings(DiscreteSettings):
     #: Units of the dense layers below the recurrent one, and its cells.
     hidden_layers: tuple[PositiveInt, ...] = (64,)
     lstm_size: PositiveInt = 64
-    #: Value states and the advantages of actions apart.
     dueling: bool = True
-    #: Units of the last layer of each of these two; none by default.
-    stream_layers: tuple[PositiveInt, ...] = ()
 
     #: Steps of a sequence, and how many of them the next one has, too.
     sequence_len: PositiveInt = 40
@@ -48,17 +44,8 @@ class Settings(DiscreteSettings):
     updates_per_step: PositiveFloat | None = 1.0
     learning_starts: PositiveInt = 50
     learning_rate: PositiveFloat = 5e-4
-    #: The longest gradient; longer ones are scaled down. None leaves them.
     gradient_norm_clipping: PositiveFloat | None = 40.0
-    #: Part of the way that the target follows the network: 1 copies it.
-    target_rate: float = Field(1.0, gt=0, le=1)
-    #: Updates from one such move to the next.
     target_every: PositiveInt = 200
-
-    @field_validator("stream_layers", mode="before")
-    @classmethod
-    def _stream_sequence(cls, value: Any) -> Any:
-        return tuple(value) if isinstance(value, list) else value
 
     @model_validator(mode="after")
     def _goes_on(self) -> "Settings":
@@ -74,8 +61,6 @@ class Settings(DiscreteSettings):
             )
         if self.network is not None and "lstm_size" in self.model_fields_set:
             raise ValueError("network and lstm_size exclude each other: write all layers there")
-        if self.stream_layers and not self.dueling:
-            raise ValueError("stream_layers need dueling: true")
         return self
 
     @model_validator(mode="after")
@@ -101,8 +86,3 @@ class Settings(DiscreteSettings):
     def most_updates(self) -> float:
         """Return how many updates a training makes at most; infinite without a ratio."""
         return super().most_updates() / self.stride
-
-    def doubts(self) -> Iterator[str]:
-        """Yield warnings: sentences about values that are allowed, and hardly meant."""
-        yield from super().doubts()
-        yield from self.doubts_of_target(self.target_every)

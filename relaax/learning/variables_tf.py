@@ -11,6 +11,14 @@ from relaax.algorithm_base import FloatVector
 from relaax.parameters.optimizers.adam import AdamSettings
 
 
+def scaled_down(gradient: tf.Tensor, longest: float | None) -> tuple[tf.Tensor, tf.Tensor]:
+    """Return ``gradient`` [size], at most ``longest`` (None: as it is), and its norm before."""
+    norm = tf.norm(gradient)
+    if longest is not None:
+        gradient *= tf.minimum(1.0, longest / tf.maximum(norm, 1e-12))
+    return gradient, norm
+
+
 class GraphAdam:
     """Adam for one flat variable [size], whose statistics are variables too.
 

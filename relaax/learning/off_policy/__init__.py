@@ -9,9 +9,9 @@
 
 from .config import OffPolicyConfig
 from .learner import OffPolicyLearner, TransitionBatch, Update
-from .settings import ContinuousSettings, DiscreteSettings, OffPolicySettings
+from .settings import ActionValueSettings, ContinuousSettings, DiscreteSettings, OffPolicySettings
 
 __all__ = [
-    "ContinuousSettings", "DiscreteSettings", "OffPolicyConfig", "OffPolicyLearner",
-    "OffPolicySettings", "TransitionBatch", "Update"
+    "ActionValueSettings", "ContinuousSettings", "DiscreteSettings", "OffPolicyConfig",
+    "OffPolicyLearner", "OffPolicySettings", "TransitionBatch", "Update"
 ]  # fmt: skip

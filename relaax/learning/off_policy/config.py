@@ -8,6 +8,7 @@ from relaax.algorithm_base import FloatVector
 from relaax.learning.filters import Filters, widths_of
 from relaax.learning.method_config import MethodConfig
 from relaax.learning.networks import (
+    POLICY,
     Dense,
     Head,
     Network,
@@ -15,13 +16,16 @@ from relaax.learning.networks import (
     initial_parameters,
     read_network,
 )
-from relaax.learning.off_policy.settings import OffPolicySettings
+from relaax.learning.off_policy.settings import ActionValueSettings, OffPolicySettings
 from relaax.learning.rollouts import Columns
 from relaax.learning.shapes import stacked_shape
 from relaax.observations import UNNAMED
 
 #: The name of the parameters that actors act with, the first of all that is learnt.
 POLICY_VARIABLE = "policy"
+
+#: The head of the states' values, in a dueling network.
+VALUE = "value"
 
 
 class OffPolicyConfig(MethodConfig):
@@ -85,3 +89,12 @@ def network_of(settings: OffPolicySettings, heads: tuple[Head, ...]) -> Network:
     if network.lstm_size:
         raise ValueError("network: single transitions are learnt from, which lstm cannot be")
     return network
+
+
+def heads_of(settings: ActionValueSettings, atoms: int = 1) -> tuple[Head, ...]:
+    """Return the head of actions' values and, in a dueling network, the head of states' value."""
+    layers = tuple(Dense(units) for units in settings.stream_layers)
+    of_actions = Head(POLICY, settings.action_size * atoms, layers=layers)
+    if not settings.dueling:
+        return (of_actions,)
+    return (of_actions, Head(VALUE, atoms, layers=layers))

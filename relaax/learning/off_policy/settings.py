@@ -228,6 +228,38 @@ class DiscreteSettings(OffPolicySettings):
             )
 
 
+class ActionValueSettings(DiscreteSettings):
+    """Settings of algorithms with a network of the actions' values, and a target of it."""
+
+    #: Value states and the advantages of actions apart.
+    dueling: bool = False
+    #: Units of the last layer of each of these two; none by default.
+    stream_layers: tuple[PositiveInt, ...] = ()
+    learning_rate: PositiveFloat = 1e-3
+    #: The longest gradient; longer ones are scaled down. None leaves them.
+    gradient_norm_clipping: PositiveFloat | None = 10.0
+    #: Part of the way that the target follows the network: 1 copies it.
+    target_rate: float = Field(1.0, gt=0, le=1)
+    #: Updates from one such move to the next.
+    target_every: PositiveInt = 500
+
+    @field_validator("stream_layers", mode="before")
+    @classmethod
+    def _stream_sequence(cls, value: Any) -> Any:
+        return tuple(value) if isinstance(value, list) else value
+
+    @model_validator(mode="after")
+    def _has_streams(self) -> "ActionValueSettings":
+        if self.stream_layers and not self.dueling:
+            raise ValueError("stream_layers need dueling: true")
+        return self
+
+    def doubts(self) -> Iterator[str]:
+        """Yield warnings: sentences about values that are allowed, and hardly meant."""
+        yield from super().doubts()
+        yield from self.doubts_of_target(self.target_every)
+
+
 class ContinuousSettings(ActionSettings, OffPolicySettings):
     """Settings of algorithms whose actions are numbers between bounds."""
 
