@@ -87,7 +87,7 @@ class WorkerParts:
     #: Rollouts of one update: so many are waited for, and at most so many are learnt from.
     least: int = 1
     most: int = 32
-    #: Whether acting waits for learning beside it; see docs/da3c.md.
+    #: Whether acting waits for learning beside it; see docs/algorithms/da3c.md.
     waits: Literal["always", "if_behind", "never"] = "always"
     learns: bool = True
 

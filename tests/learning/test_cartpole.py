@@ -68,7 +68,7 @@ def test_the_configuration_for_shared_workers_reaches_its_goal(training: Trainin
 
 @SEVERAL_IN_BOTH_MODES
 def test_a_recurrent_network_learns(training: Training, show: Any):
-    """With what docs/da3c.md says about recurrent networks."""
+    """With what docs/algorithms/da3c.md says about recurrent networks."""
     algorithm, _ = shipped("da3c_cartpole_fast.yaml")
     del algorithm["hidden_layers"]
     dense = {"dense": {"units": 64, "activation": "tanh"}}

@@ -10,7 +10,7 @@ import pytest
 ROOT = Path(__file__).parents[2]
 DRAWING = runpy.run_path(str(ROOT / "docs" / "diagrams" / "draw"))
 SOURCES = sorted((ROOT / "docs" / "diagrams").glob("*.dot"))
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 
 
 def picture(source: Path) -> Path:
