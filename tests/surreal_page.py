@@ -1,7 +1,7 @@
 """The whole algorithm that docs/surreal.md shows, file by file."""
 
-from algorithms_page import files_in
 from processes import REPOSITORY
+from your_algorithm_page import files_in
 
 PAGE = (REPOSITORY / "docs" / "surreal.md").read_text()
 

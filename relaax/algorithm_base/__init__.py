@@ -1,7 +1,8 @@
 """The interface of an algorithm package.
 
 A package is a folder with an ``__init__.py`` that exports ``Config``, ``ParameterServer`` and
-``Agent``: classes, or functions that are called like them. ``docs/algorithms.md`` describes one.
+``Agent``: classes, or functions that are called like them. ``docs/your_algorithm.md`` describes
+one.
 
 It may export more: ``make_batch_agent`` serves many environments with one evaluation of a
 network, ``BridgeControl`` brings a transport of its own, and ``prepare_to_fork`` imports what is

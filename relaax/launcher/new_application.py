@@ -274,7 +274,7 @@ Train it (the environment is CartPole-v1, which needs the package gymnasium: the
   cd {directory}
   relaax-train Procfile
 
-Then change agent.py and parameter_server.py. docs/algorithms.md says what the servers expect of
+Then change agent.py and parameter_server.py. docs/your_algorithm.md says what the servers expect of
 them, and what relaax.learning has. With --log-level DEBUG a server shows tracebacks."""
 
 

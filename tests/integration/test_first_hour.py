@@ -1,15 +1,15 @@
 """The mistakes of an algorithm's author, and what the author and a client are shown.
 
-Each test takes the algorithm that docs/algorithms.md shows, and puts one mistake into it.
+Each test takes the algorithm that docs/your_algorithm.md shows, and puts one mistake into it.
 """
 
 import shutil
 from pathlib import Path
 
 import pytest
-from algorithms_page import whole_algorithm
 from processes import Process, Training
 from worker_modes import IN_BOTH_MODES, SHARED
+from your_algorithm_page import whole_algorithm
 
 from relaax.client import Client, Failure
 

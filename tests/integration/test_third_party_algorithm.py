@@ -1,11 +1,11 @@
 """An algorithm from outside the repository, written against the documented names, trains.
 
-It is the one that docs/algorithms.md shows, taken from the page.
+It is the one that docs/your_algorithm.md shows, taken from the page.
 """
 
 import pytest
-from algorithms_page import whole_algorithm
 from processes import Training
+from your_algorithm_page import whole_algorithm
 
 from relaax.parameters import Bridge
 

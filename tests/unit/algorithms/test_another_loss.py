@@ -1,4 +1,4 @@
-"""The loss that docs/algorithms.md puts in the place of DA3C's."""
+"""The loss that docs/your_algorithm.md puts in the place of DA3C's."""
 
 import dataclasses
 import shutil
@@ -6,10 +6,10 @@ import shutil
 import numpy as np
 import pytest
 from actor_critic_parts import gradients_of
-from algorithms_page import another_loss
 from learning_parts import Driven, Stored
 from processes import REPOSITORY
 from rollout_samples import random_rollouts
+from your_algorithm_page import another_loss
 
 from relaax.algorithm_base import NullSaver
 from relaax.assembly import bundled

@@ -1,10 +1,10 @@
-"""docs/algorithms.md shows code that is there: its files are the template's, its quotations too."""
+"""docs/your_algorithm.md shows code that is there: files of the template, lines of the example."""
 
 import re
 from pathlib import Path
 
 import pytest
-from algorithms_page import PAGE, whole_algorithm
+from your_algorithm_page import PAGE, whole_algorithm
 
 REPOSITORY = Path(__file__).parent.parent.parent
 TEMPLATE = REPOSITORY / "relaax" / "launcher" / "algorithm_template"

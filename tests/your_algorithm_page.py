@@ -1,10 +1,10 @@
-"""The whole algorithm that docs/algorithms.md shows, file by file."""
+"""The whole algorithm that docs/your_algorithm.md shows, file by file."""
 
 import re
 
 from processes import REPOSITORY
 
-PAGE = (REPOSITORY / "docs" / "algorithms.md").read_text()
+PAGE = (REPOSITORY / "docs" / "your_algorithm.md").read_text()
 
 _FILE = re.compile(r"^`([\w.]+)`:\n\n```\w+\n(.*?)```$", re.MULTILINE | re.DOTALL)
 
