@@ -133,3 +133,12 @@ def test_a_page_starts_a_training_of_its_algorithm(name: str) -> None:
 def test_the_list_of_algorithms_has_all_of_them() -> None:
     listed = re.findall(r"^\| \[.*?\]\((\w+)\.md\) \| `(\w+)` \|", page("index"), re.MULTILINE)
     assert sorted(listed) == [(name, name) for name in NAMES]
+
+
+def test_the_table_of_simulators_has_all_algorithms_and_files_that_are_there() -> None:
+    concepts = (REPOSITORY / "docs" / "concepts.md").read_text()
+    table = part(concepts, "Which algorithm for my simulator")
+    assert {*NAMES} - {*re.findall(r"\(algorithms/(\w+)\.md\)", table)} == set()
+    files = re.findall(r"`(config/\w+\.yaml)`", table)
+    assert len(files) >= len(NAMES)
+    assert [path for path in files if not (REPOSITORY / path).exists()] == []
