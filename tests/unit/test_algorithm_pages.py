@@ -77,11 +77,11 @@ def named_on(name: str) -> dict[str, str]:
 
 def is_named(key: str, named: dict[str, str]) -> bool:
     """Return whether a page, or the common one, has a key; one of a section also in its row."""
-    section, _, inner = key.rpartition(": ")
-    if not section:
+    section, *within = key.split(": ")
+    if not within:
         return key in named
     described = " ".join(table[section] for table in (named, COMMON) if section in table)
-    return key in named or re.search(rf"\b{inner}\b", described) is not None
+    return key in named or re.search(rf"\b{within[-1]}\b", described) is not None
 
 
 @pytest.mark.parametrize("name", NAMES)
