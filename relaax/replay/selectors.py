@@ -3,7 +3,7 @@
 import math
 from abc import ABC, abstractmethod
 from collections import Counter, OrderedDict
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -124,6 +124,61 @@ class Uniform(Selector):
     def contents(self) -> dict[str, npt.NDArray[Any]]:
         """See Selector."""
         return {"rows": self._rows[: self._count].copy()}
+
+
+class Balanced(Selector):
+    """Draws with replacement: rows that are marked as often as others, however few there are.
+
+    Each draw is of either kind with the same probability, and of that kind each item is as probable
+    as every other. Where one kind has no item, all draws are of the other.
+    """
+
+    def __init__(
+        self,
+        capacity: int,
+        is_marked: Callable[[IntArray], npt.NDArray[np.bool_]],
+        generator: np.random.Generator,
+    ) -> None:
+        self._is_marked = is_marked
+        self._kinds = (Uniform(capacity, generator), Uniform(capacity, generator))
+        self._generator = generator
+
+    def __len__(self) -> int:
+        """See Selector."""
+        return sum(len(kind) for kind in self._kinds)
+
+    @property
+    def least_probability(self) -> float:
+        """See Selector: of the kind with more items."""
+        present = [len(kind) for kind in self._kinds if len(kind)]
+        return 1.0 / (len(present) * max(present))
+
+    def add(self, rows: IntArray) -> None:
+        """See Selector."""
+        is_marked = self._is_marked(rows)
+        for kind, some in zip(self._kinds, (rows[~is_marked], rows[is_marked]), strict=True):
+            kind.add(some)
+
+    def remove(self, rows: IntArray) -> None:
+        """See Selector; each is named once."""
+        for kind in self._kinds:
+            kind.remove(rows)
+
+    def draw(self, count: int) -> Drawn:
+        """See Selector."""
+        present = [kind for kind in self._kinds if len(kind)]
+        chosen = self._generator.integers(len(present), size=count)
+        drawn = Drawn(np.empty(count, np.int64), np.empty(count))
+        for number, kind in enumerate(present):
+            places = np.flatnonzero(chosen == number)
+            of_kind = kind.draw(len(places))
+            drawn.rows[places] = of_kind.rows
+            drawn.probabilities[places] = of_kind.probabilities / len(present)
+        return drawn
+
+    def contents(self) -> dict[str, npt.NDArray[Any]]:
+        """See Selector."""
+        return {"rows": np.concatenate([kind.contents()["rows"] for kind in self._kinds])}
 
 
 class PriorityTree:

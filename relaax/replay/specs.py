@@ -13,7 +13,7 @@ from relaax.replay.limiter import Limiter
 from relaax.replay.removers import RemoverName
 from relaax.replay.replay import Replay
 from relaax.replay.schema import Schema
-from relaax.replay.selectors import Prioritized, Queue, Selector, Uniform
+from relaax.replay.selectors import Balanced, Prioritized, Queue, Selector, Uniform
 from relaax.replay.storage import BYTES_PER_ROW, Storage
 from relaax.replay.table import PIECES, Table
 from relaax.replay.views import View
@@ -28,7 +28,7 @@ MOST_STEPS_AT_ONCE = 4096
 #: Bytes of a row in a table at most: its place, or its priority and the sums of priorities.
 BYTES_PER_ITEM = 40
 
-SelectorName: TypeAlias = Literal["uniform", "prioritized", "fifo", "lifo"]
+SelectorName: TypeAlias = Literal["uniform", "balanced", "prioritized", "fifo", "lifo"]
 
 
 @dataclass(frozen=True)
@@ -41,6 +41,9 @@ class TableSpec:
     view: View
     selector: SelectorName = "uniform"
     limiter: Limiter = field(default_factory=Limiter)
+    #: Of ``balanced``: the column of a number, by whose rows that are not 0 half of the items are
+    #: drawn, and half by others.
+    balances: str = "reward"
     #: Of ``prioritized``: P(i) is proportional to the priority to this power.
     alpha: float = 0.6
     #: After so many draws an item is removed; None keeps it.
@@ -104,7 +107,10 @@ class MixedSpec:
 
 @dataclass(frozen=True)
 class ReplaySpec:
-    """A storage and its tables; ConfigurationError where one is mixed of others than these."""
+    """A storage and its tables.
+
+    ConfigurationError where one is mixed of others than these, or balanced by no column of it.
+    """
 
     schema: Schema
     #: How many steps are stored.
@@ -119,6 +125,12 @@ class ReplaySpec:
         parts = {name for table in self.tables for name in self.parts(table)}
         if unknown := sorted(parts - self.own_tables.keys()):
             raise ConfigurationError(f"a mixed table is made of {unknown[0]}, which is no table")
+        for name, table in self.own_tables.items():
+            column = self.schema.columns.get(table.balances)
+            if table.selector == "balanced" and (column is None or column.shape):
+                raise ConfigurationError(
+                    f"table {name} is balanced by {table.balances}, which is no column of a number"
+                )
 
     @property
     def own_tables(self) -> dict[str, TableSpec]:
@@ -174,7 +186,7 @@ class ReplaySpec:
             name: spec.table(
                 storage,
                 spec.view,
-                _selector(spec, storage.capacity, random.spawn(1)[0]),
+                _selector(spec, storage, random.spawn(1)[0]),
                 spec.limiter,
                 spec.max_times_sampled,
                 spec.kind,
@@ -189,10 +201,15 @@ class ReplaySpec:
         return Replay(storage, tables, writers)
 
 
-def _selector(spec: TableSpec, capacity: int, random: np.random.Generator) -> Selector:
+def _selector(spec: TableSpec, storage: Storage, random: np.random.Generator) -> Selector:
+    capacity = storage.capacity
     match spec.selector:
         case "uniform":
             return Uniform(capacity, random)
+        case "balanced":
+            return Balanced(
+                capacity, lambda rows: storage.columns[spec.balances][rows] != 0, random
+            )
         case "prioritized":
             return Prioritized(capacity, spec.alpha, random)
         case "fifo" | "lifo":

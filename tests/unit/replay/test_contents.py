@@ -17,6 +17,7 @@ from relaax.replay.writers import MissingSteps, UnknownWriter
 
 TABLES = {
     "uniform": TableSpec(Transitions(3, 0.9)),
+    "balanced": TableSpec(Transitions(), "balanced"),
     "prioritized": TableSpec(Transitions(stack=2), "prioritized", alpha=0.5),
     "queue": TableSpec(Windows(2), "fifo"),
     "rollouts": TableSpec(Rollouts(4), "fifo"),

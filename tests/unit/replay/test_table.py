@@ -5,8 +5,10 @@ import pytest
 from replay_cases import SCHEMA, row_of, steps
 from scipy.stats import chisquare
 
+from relaax.errors import ConfigurationError
 from relaax.replay.limiter import Limiter
-from relaax.replay.selectors import Prioritized, Queue, Uniform
+from relaax.replay.selectors import Balanced, Prioritized, Queue, Uniform
+from relaax.replay.specs import ReplaySpec, TableSpec
 from relaax.replay.storage import FINAL, START, TERMINATED, Storage
 from relaax.replay.table import Table
 from relaax.replay.views import Episodes, Transitions, Windows
@@ -20,6 +22,11 @@ class Written:
         generator = np.random.default_rng(0)
         self.selector = {
             "uniform": lambda: Uniform(self.storage.capacity, generator),
+            "balanced": lambda: Balanced(
+                self.storage.capacity,
+                lambda rows: self.storage.columns["action"][rows] < 4,
+                generator,
+            ),
             "prioritized": lambda: Prioritized(self.storage.capacity, 0.5, generator),
             "fifo": Queue,
             "lifo": lambda: Queue(is_newest_first=True),
@@ -279,3 +286,47 @@ def test_an_end_completes_the_items_that_wait() -> None:
     assert written.may_insert(8, 3, start=False, end=0)
     assert not written.may_insert(8, 3, start=False, end=TERMINATED)
     assert not written.may_insert(8, 3, end=0)
+
+
+def test_a_balanced_table_draws_few_items_as_often_as_many_others() -> None:
+    """Four of a hundred steps are marked: each is drawn as often as 24 others."""
+    written = Written(kind="balanced").write(0, 100)
+
+    counts = Counter(written.numbers(20_000))
+
+    expected = [20_000 / 2 / 4] * 4 + [20_000 / 2 / 96] * 96
+    assert chisquare([counts[number] for number in range(100)], expected).pvalue > 0.001
+
+
+def test_a_balanced_table_knows_how_probable_its_items_were() -> None:
+    written = Written(kind="balanced").write(0, 100)
+
+    sample = written.table.draw(50)
+
+    expected = np.where(sample.columns["action"] < 4, 1 / 2 / 4, 1 / 2 / 96)
+    np.testing.assert_allclose(sample.probabilities, expected)
+    assert sample.least_probability == pytest.approx(1 / 2 / 96)
+
+
+@pytest.mark.parametrize("first", [0, 4])
+def test_a_balanced_table_with_items_of_one_kind_draws_them_alike(first: int) -> None:
+    written = Written(kind="balanced").write(first, 4)
+
+    sample = written.table.draw(200)
+
+    assert set(sample.columns["action"].tolist()) == {*range(first, first + 4)}
+    np.testing.assert_allclose(sample.probabilities, 1 / 4)
+
+
+def test_a_balanced_table_forgets_steps_that_are_evicted() -> None:
+    written = Written(kind="balanced", capacity=64).write(0, 20).write(100, 64)
+
+    assert len(written.table) == len(written.storage) == 64
+    assert min(written.numbers(200)) == 100
+
+
+@pytest.mark.parametrize("column", ["observation", "rewards"])
+def test_a_table_is_not_balanced_by_what_is_no_number_of_a_step(column: str) -> None:
+    table = TableSpec(Transitions(), "balanced", balances=column)
+    with pytest.raises(ConfigurationError, match=f"balanced by {column}, which is no column"):
+        ReplaySpec(SCHEMA, 256, {"all": table})
