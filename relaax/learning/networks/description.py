@@ -34,6 +34,11 @@ class Head:
     first. A Gaussian whose sigma is free of the state has both. ``sees`` names the observations
     that it may depend on; None: all. A head that is not ``is_linear`` puts out what the last of its
     layers does, such as the values of an image: ``units`` say how many numbers these are.
+
+    With ``frames`` it lies on the encoders alone: it sees what they put out for so many
+    observations, one after another, without a layer that other heads share. Such a head is
+    evaluated by ``layers_tf.frames_outputs``, and does not change which observations the shared
+    layers see.
     """
 
     name: str
@@ -43,6 +48,7 @@ class Head:
     layers: tuple[Layer, ...] = ()
     sees: tuple[str, ...] | None = None
     is_linear: bool = True
+    frames: int | None = None
 
     @cached_property
     def named_layers(self) -> NamedLayers:
@@ -140,19 +146,27 @@ class Network:
     @cached_property
     def shared(self) -> tuple[str, ...]:
         """The observations that all heads, and so ``layers``, see, in the order of their names."""
-        names = sorted(self.encoders)
-        return tuple(
-            name for name in names if all(h.sees is None or name in h.sees for h in self.heads)
-        )
+        names, heads = sorted(self.encoders), self.joining
+        return tuple(name for name in names if all(h.sees is None or name in h.sees for h in heads))
+
+    @cached_property
+    def joining(self) -> tuple[Head, ...]:
+        """The heads on top of ``layers``: all but those that see frames."""
+        return tuple(head for head in self.heads if head.frames is None)
 
     def beside(self, head: Head) -> tuple[str, ...]:
-        """Return the observations that are joined behind ``layers`` for ``head``, in order."""
+        """Return the observations that are joined behind ``layers`` for ``head``, in order.
+
+        Those of each frame, for a head that sees frames.
+        """
         names = self.encoders if head.sees is None else head.sees
-        return tuple(sorted(set(names).difference(self.shared)))
+        return tuple(sorted(set(names).difference(() if head.frames else self.shared)))
 
     def seen_by(self, heads: Iterable[Head]) -> tuple[str, ...]:
         """Return the observations that the outputs of some ``heads`` depend on, in order."""
-        return tuple(sorted({*self.shared, *(name for h in heads for name in self.beside(h))}))
+        heads = [*heads]
+        shared = self.shared if any(head.frames is None for head in heads) else ()
+        return tuple(sorted({*shared, *(name for h in heads for name in self.beside(h))}))
 
     @cached_property
     def encoder_layers(self) -> dict[str, NamedLayers]:
@@ -175,6 +189,8 @@ class Network:
 
     def feature_size(self, head: Head) -> int:
         """Return how many numbers a head, or the first of its layers, sees."""
+        if head.frames is not None:
+            return head.frames * self.joined_size(self.beside(head))
         features = prod(_walk(self.trunk, (self.joined_size(self.shared),), []))
         return features + self.joined_size(self.beside(head))
 

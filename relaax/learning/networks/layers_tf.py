@@ -46,7 +46,7 @@ def encoded(
     [0, 1].
     """
     outputs = {}
-    for name in network.seen_by(network.heads if heads is None else heads):
+    for name in network.seen_by(network.joining if heads is None else heads):
         hidden: tf.Tensor = observations[name] if network.is_named else observations
         if hidden.dtype == tf.uint8:
             hidden = tf.cast(hidden, tf.float32) / 255.0
@@ -84,7 +84,28 @@ def head_outputs(
 
     hidden: [B, F], the outputs of the layers that all heads share.
     """
-    hidden = _joined([hidden, *(encoded[name] for name in network.beside(head))])
+    return _on_top(head, parameters, _joined([hidden, *_beside(network, head, encoded)]))
+
+
+def frames_outputs(
+    network: Network, head: Head, parameters: Tensors, observations: ObservationTensors
+) -> tf.Tensor:
+    """Return the outputs [K, outputs] of a head that sees ``frames``, of observations [F, K, ...].
+
+    No other head, and no layer that heads share, is evaluated.
+    """
+    encoders = encoded(network, parameters, _rows(observations), [head])
+    frames = _joined(_beside(network, head, encoders))  # [F * K, numbers]
+    seen = tf.reshape(frames, [head.frames, -1, frames.shape[-1]])
+    return _on_top(head, parameters, _joined(tf.unstack(seen)))
+
+
+def _beside(network: Network, head: Head, encoders: Tensors) -> list[tf.Tensor]:
+    return [encoders[name] for name in network.beside(head)]
+
+
+def _on_top(head: Head, parameters: Tensors, hidden: tf.Tensor) -> tf.Tensor:
+    """Return a head's outputs, [B, outputs], of all that it sees, [B, F]."""
     hidden = _flat(_through(head.named_layers, parameters, hidden))
     parts = []
     if head.units:
@@ -112,11 +133,8 @@ def unroll(
     https://openreview.net/forum?id=r1lyTjAqYX, section 3).
     """
     rows, count = starts.shape
-    heads = network.heads if heads is None else heads
-    flat = tf.nest.map_structure(
-        lambda part: tf.reshape(part, [rows * count, *part.shape[2:]]), observations
-    )
-    codes = encoded(network, parameters, flat, heads)
+    heads = network.joining if heads is None else heads
+    codes = encoded(network, parameters, _rows(observations), heads)
     hidden = features(network, parameters, codes)
     if network.lstm_size:
         outputs: list[tf.Tensor] = []
@@ -143,6 +161,14 @@ def unroll(
         )
         for head in heads
     }
+
+
+def _rows(observations: ObservationTensors) -> ObservationTensors:
+    """Return observations [T, K, ...] as [T * K, ...]."""
+    return tf.nest.map_structure(
+        lambda part: tf.reshape(part, [part.shape[0] * part.shape[1], *part.shape[2:]]),
+        observations,
+    )
 
 
 def _through(layers: NamedLayers, parameters: Tensors, hidden: tf.Tensor) -> tf.Tensor:

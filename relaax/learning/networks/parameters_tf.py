@@ -26,7 +26,7 @@ def outputs_of(
     hidden = layers_tf.features(network, parameters, encoded)
     return {
         head.name: layers_tf.head_outputs(network, head, parameters, hidden, encoded)
-        for head in network.heads
+        for head in network.joining
     }
 
 

@@ -47,7 +47,7 @@ def read_network(
     ``section`` is a mapping with ``encoders``, ``layers`` and ``heads``, a list of layers, or the
     path of a JSON or YAML file that holds one of these, relative to the working directory (the
     servers have looked in the folder of their own YAML file before). An observation that it does
-    not name has its default encoder, a head sees all observations and has no layers of its own.
+    not name has its default encoder; a head sees all observations, and keeps its layers, if any.
     ``previous``: how many numbers an action is where the network sees the previous one; 0 where an
     algorithm has no such inputs.
     """
@@ -155,7 +155,10 @@ def _with_heads(sections: Mapping[str, Any], network: Network, place: str) -> Ne
     heads = []
     for head in network.heads:
         layers, shape = sections.get(head.name, {}).get("layers"), (network.feature_size(head),)
-        heads.append(replace(head, layers=_read_layers(layers, f"{place}: {head.name}", shape)))
+        if layers is not None:
+            read = _read_layers(layers, f"{place}: {head.name}", shape)
+            head = replace(head, layers=read)  # noqa: PLW2901 - the same head, as described
+        heads.append(head)
     try:
         return replace(network, heads=tuple(heads))
     except ValueError as error:

@@ -71,6 +71,12 @@ def test_a_head_that_is_not_described_has_no_layers():
     assert network.head("value").layers == (Dense(16),)
 
 
+def test_a_head_that_is_not_described_keeps_the_layers_that_an_algorithm_gives_it():
+    heads = (Head("policy", 2, layers=(Dense(8),)), Head("value", 1, layers=(Dense(8),)))
+    network = read_network({"heads": {"value": [{"dense": 16}]}}, (4,), heads)
+    assert [head.layers for head in network.heads] == [(Dense(8),), (Dense(16),)]
+
+
 def test_a_head_may_see_more_than_another():
     heads = {
         "policy": {"sees": ["speed"]},

@@ -20,6 +20,7 @@ from relaax.learning.networks import (
     Head,
     Network,
     initial_parameters,
+    layers_tf,
 )
 from relaax.learning.networks.numpy_policy import NumpyPolicy
 from relaax.learning.networks.parameters_tf import ParameterTensors
@@ -171,6 +172,46 @@ def test_a_head_without_a_linear_layer_has_as_many_units_as_its_layers_put_out()
     head = Head("pixels", 9, layers=(Dense(8),), is_linear=False)
     with pytest.raises(ValueError, match="pixels: its layers put out 8 numbers, not 9"):
         Network.of((4,), (), (head,)).manifest  # noqa: B018
+
+
+def network_with_frames():
+    """Two encoders, a recurrent layer, and a head over three frames of one of the observations."""
+    encoders = {"camera": Encoder((6,), (Dense(5),)), "speed": Encoder((2,), (Dense(3),))}
+    change = Head("change", 2, layers=(Dense(7),), sees=("camera",), frames=3)
+    return Network(encoders, (LSTM(4),), (Head("policy", 3), change, Head("value", 1)))
+
+
+def test_a_head_over_frames_sees_encoders_alone_one_frame_after_another():
+    network, random = network_with_frames(), np.random.default_rng(0)
+    vector = initial_parameters(network.manifest, "uniform", 7)
+    tensors, parameters = ParameterTensors(network), network.manifest.unpack(vector)
+    camera = random.normal(size=(3, 2, 6)).astype(np.float32)
+
+    found = layers_tf.frames_outputs(
+        network,
+        network.head("change"),
+        tensors.by_name(tensors.unpack(vector).tensors),
+        {"camera": camera},
+    )
+
+    def dense(name, inputs):
+        return inputs @ parameters[f"{name}/kernel"] + parameters[f"{name}/bias"]
+
+    frames = np.concatenate([np.maximum(dense("camera/dense0", each), 0) for each in camera], 1)
+    expected = dense("change", np.maximum(dense("change/dense0", frames), 0))
+    np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-6)
+
+
+def test_a_head_over_frames_changes_nothing_of_other_heads():
+    network = network_with_frames()
+    others = dataclasses.replace(network, heads=network.joining)
+    assert [head.name for head in network.joining] == ["policy", "value"]
+    assert network.shared == others.shared == ("camera", "speed")
+    assert network.seen_by([network.head("change")]) == ("camera",)
+    shapes = {spec.name: spec.shape for spec in network.manifest.specs}
+    own = {name: shape for name, shape in shapes.items() if name.startswith("change")}
+    assert own["change/dense0/kernel"] == (3 * 5, 7)
+    assert {**own, **{spec.name: spec.shape for spec in others.manifest.specs}} == shapes
 
 
 def test_layers_count_on_from_an_observation_without_a_name_to_those_on_top_of_it():
