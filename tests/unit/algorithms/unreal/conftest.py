@@ -1,0 +1,16 @@
+"""UNREAL as the servers load it."""
+
+from types import ModuleType
+
+import pytest
+from processes import REPOSITORY
+
+from relaax.configuration.algorithm_loader import load_algorithm
+
+
+@pytest.fixture(scope="session")
+def unreal() -> ModuleType:
+    """The algorithm's package, with TensorFlow."""
+    package = load_algorithm(REPOSITORY / "algorithms" / "unreal").module
+    package.prepare_to_fork()
+    return package
