@@ -10,7 +10,7 @@ from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import pairwise
-from typing import TypeAlias
+from typing import TypeAlias, TypeVar
 
 import numpy as np
 
@@ -34,10 +34,13 @@ from relaax.telemetry.metrics import Metrics
 
 _log = logging.getLogger(__name__)
 
-#: So many starts of shards are remembered: gradients were computed with values of one of them.
+#: So many starts of shards are remembered, and so many versions of their slices: gradients were
+#: computed with values of one of them.
 _KNOWN_STARTS = 16
+_KNOWN_VERSIONS = 64
 
 _Reply: TypeAlias = WithVector[bridge_pb2.Values]
+_Key = TypeVar("_Key", int, Version)
 _Message: TypeAlias = WithVector[bridge_pb2.Update] | bridge_pb2.Known
 
 
@@ -66,6 +69,8 @@ class ShardedBridge(ParameterLink):
         self._bounds: list[int] = []
         #: By the incarnation of a version: the incarnations of all shards.
         self._starts: OrderedDict[int, list[int]] = OrderedDict()
+        #: By a version: the numbers of all slices.
+        self._numbers: OrderedDict[Version, list[int]] = OrderedDict()
 
     def wait_at_most(self, seconds: float) -> None:
         """Wait no longer than ``seconds`` for a shard that is away."""
@@ -102,10 +107,10 @@ class ShardedBridge(ParameterLink):
         with self._lock:
             if not self._latest:
                 self._read(None)
-            starts = self._starts_of(gradient.computed_with)
-            replies = self._all(self._slices(gradient, starts))
+            versions = self._versions_of(gradient.computed_with)
+            replies = self._all(self._slices(gradient, versions))
             for number, reply in enumerate(replies):
-                self._warn_of_loss(number, gradient.steps, reply, starts[number])
+                self._warn_of_loss(number, gradient.steps, reply, versions[number].incarnation)
             return self._take(replies, gradient.computed_with)
 
     def metrics(self) -> Metrics:
@@ -129,17 +134,21 @@ class ShardedBridge(ParameterLink):
         for shard in self._shards:
             shard.close()
 
-    def _starts_of(self, version: Version | None) -> list[int]:
-        """Return the incarnations of all shards that values are of; zeros if that is not known.
+    def _versions_of(self, version: Version | None) -> list[Version]:
+        """Return the versions of all slices; of incarnation 0 if their starts are not known.
 
-        Without a version, return the present ones.
+        Without a version, return the present ones. Where the slices' numbers are not known any
+        more, all have the first slice's.
         """
         if version is None:
-            return [each.version.incarnation for each in self._latest]
-        return self._starts.get(version.incarnation, [0] * len(self._shards))
+            return [each.version for each in self._latest]
+        count = len(self._shards)
+        numbers = self._numbers.get(version, [version.number] * count)
+        starts = self._starts.get(version.incarnation, [0] * count)
+        return [Version(*each) for each in zip(numbers, starts, strict=True)]
 
     def _slices(
-        self, gradient: Gradient, starts: Sequence[int]
+        self, gradient: Gradient, versions: Sequence[Version]
     ) -> list[WithVector[bridge_pb2.Update]]:
         """Return the messages for the shards; BridgeError for a gradient that no shard takes."""
         vector, last = gradient.vector, len(self._shards) - 1
@@ -156,13 +165,13 @@ class ShardedBridge(ParameterLink):
                 replace(
                     gradient,
                     vector=vector[begin:end],
-                    computed_with=Version(0, start),
+                    computed_with=version,
                     statistics=gradient.statistics if number == last else (),
                 ),
                 at=self._global_t,
             )
-            for number, ((begin, end), start) in enumerate(
-                zip(pairwise(self._bounds), starts, strict=True)
+            for number, ((begin, end), version) in enumerate(
+                zip(pairwise(self._bounds), versions, strict=True)
             )
         ]
 
@@ -244,14 +253,21 @@ class ShardedBridge(ParameterLink):
         return bounds
 
     def _noted_version(self) -> Version:
-        """Return the version of the latest slices, and remember their starts."""
+        """Return the version of the latest slices, and remember their starts and numbers."""
         starts = [each.version.incarnation for each in self._latest]
         incarnation = sum(starts) % 2**64
-        self._starts[incarnation] = starts
-        self._starts.move_to_end(incarnation)
-        while len(self._starts) > _KNOWN_STARTS:
-            self._starts.popitem(last=False)
-        return Version(self._latest[0].version.number, incarnation)
+        version = Version(self._latest[0].version.number, incarnation)
+        _remember(self._starts, incarnation, starts, _KNOWN_STARTS)
+        numbers = [each.version.number for each in self._latest]
+        _remember(self._numbers, version, numbers, _KNOWN_VERSIONS)
+        return version
+
+
+def _remember(known: OrderedDict[_Key, list[int]], key: _Key, found: list[int], most: int) -> None:
+    known[key] = found
+    known.move_to_end(key)
+    while len(known) > most:
+        known.popitem(last=False)
 
 
 def _slice_of(reply: _Reply, before: Values | None) -> Values:
