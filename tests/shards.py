@@ -30,9 +30,11 @@ def annealed(global_t):
     return 0.1 / (1 + global_t / 100)
 
 
-def whole(initial, optimizer, saver=None, max_global_step=float("inf"), filters=None):
+def whole(
+    initial, optimizer, saver=None, max_global_step=float("inf"), filters=None, combiner=None
+):
     """A parameter server before it is divided, and its store."""
-    store = ParameterStore(initial, optimizer, annealed, filters)
+    store = ParameterStore(initial, optimizer, annealed, filters, combiner)
     service = ParameterService(store, NullMetrics())
     saver = saver or NullSaver()
     return ParameterServer(store, service, saver, {"size": initial.size}, max_global_step)
@@ -42,12 +44,19 @@ class Shards:
     """The shards, each of which may be stopped and started again; parts are in ``place``."""
 
     def __init__(
-        self, count, initial, make_optimizer, place=None, max_global_step=float("inf"), filters=None
+        self,
+        count,
+        initial,
+        make_optimizer,
+        place=None,
+        max_global_step=float("inf"),
+        filters=None,
+        make_combiner=lambda: None,
     ):
         self.count, self.place = count, place
         self._initial = initial
         self._make = lambda saver: whole(
-            initial, make_optimizer(initial.size), saver, max_global_step, filters
+            initial, make_optimizer(initial.size), saver, max_global_step, filters, make_combiner()
         )
         self.addresses = [f"127.0.0.1:{free_port()}" for _ in range(count)]
         self.others = {}

@@ -1,6 +1,7 @@
 """The exports of an algorithm's package, made of its builder."""
 
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from types import ModuleType
 from typing import Any, Generic, TypeVar
@@ -61,7 +62,11 @@ class Assembly(Generic[ConfigT]):
             service = ParameterService(store, metrics)
         else:
             store = ParameterStore(
-                parts.initial, parts.optimizer, parts.learning_rate, parts.filters
+                parts.initial,
+                parts.optimizer,
+                parts.learning_rate,
+                parts.filters,
+                None if parts.combine is None else parts.combine.make(partial(_report, metrics)),
             )
             service = _service(parts, store, metrics)
         return ParameterServer(
@@ -111,6 +116,10 @@ def _service(parts: ParameterParts, store: ParameterStore, metrics: Metrics) -> 
     averaging = parts.averaging
     averager = Averager(store, averaging.count, averaging.timeout_s)
     return AveragingService(store, metrics, averager)
+
+
+def _report(metrics: Metrics, dropped: int) -> None:
+    metrics.scalar("parameter server/stale gradients", dropped)
 
 
 def bundled(name: str) -> ModuleType:

@@ -109,6 +109,7 @@ class OffPolicyBuilder(MethodBuilder[ConfigT]):
             optimizer=self._optimizer(initial),
             filters=filters,
             averaging=self.averaging(),
+            combine=self.combine(),
         )
 
     def learner(self, home: Home) -> Learner:

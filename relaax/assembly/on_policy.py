@@ -84,6 +84,7 @@ class OnPolicyBuilder(MethodBuilder[ConfigT]):
             optimizer=settings.optimizer.make(manifest.size),
             learning_rate=Remembered(annealing, self.learning_rate),
             averaging=self.averaging(),
+            combine=self.combine(),
         )
 
     def learner(self, home: Home) -> Learner:

@@ -23,6 +23,7 @@ from relaax.learning.policy import CurrentPolicy, Seat
 from relaax.learning.rollouts import Columns
 from relaax.learning.steps import schema_of
 from relaax.observations import Shapes
+from relaax.parameters.combining import CombineSection
 from relaax.parameters.optimizers import Optimizer
 from relaax.parameters.schedule import Linear
 from relaax.replay.specs import MixedSpec, ReplaySpec, TableSpec
@@ -152,6 +153,8 @@ class ParameterParts:
     optimizer: Optimizer | None = None
     learning_rate: Callable[[float], float] = lambda _: 1.0
     averaging: Averaging | None = None
+    #: How gradients become updates, where each is not one.
+    combine: CombineSection | None = None
     #: Merge the statistics behind the parameters.
     filters: Filters = field(default_factory=Filters)
     learns: bool = True
@@ -211,6 +214,11 @@ class MethodBuilder(ABC, Generic[ConfigT]):
         if learners is None or learners.gradients == "asynchronous":
             return None
         return Averaging(learners.count, learners.timeout)
+
+    def combine(self) -> CombineSection | None:
+        """Return how gradients become updates at the parameter server; None: each is one."""
+        settings = self.config.settings
+        return settings.combine_gradients if isinstance(settings, SharingSettings) else None
 
     def policy(self, seed: int) -> PolicyParts:
         """Return the parts that choose actions; each worker has another ``seed``."""

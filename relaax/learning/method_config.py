@@ -6,9 +6,10 @@ from math import inf
 from types import MappingProxyType
 from typing import Any, Literal
 
-from pydantic import Field, PositiveFloat, field_validator
+from pydantic import Field, PositiveFloat, field_validator, model_validator
 
 from relaax.algorithm_base import ConfigBase, FloatVector, Section
+from relaax.algorithm_base.config_base import require_effect
 from relaax.learning.action_mask import ActionMask, inputs_of, space_with_mask
 from relaax.learning.action_units import ActionUnits
 from relaax.learning.described_policy import DescribedPolicy
@@ -18,6 +19,7 @@ from relaax.learning.networks import POLICY, Network
 from relaax.learning.rollouts import Columns
 from relaax.learning.shapes import HistoryLength, StateSize
 from relaax.observations import Shapes
+from relaax.parameters.combining import CombineSection
 from relaax.replay.schema import Column
 from relaax.spaces import Space
 
@@ -79,10 +81,12 @@ class MethodSettings(Section):
 
 
 class SharingSettings(Section):
-    """The key of methods whose gradients move the parameters, those of several learners, too."""
+    """The keys of methods whose gradients move the parameters, those of several learners, too."""
 
     #: Several learners, each in a process of its own; None: one, which publishes.
     learners: LearnersSection | None = None
+    #: How the gradients that come to the parameter server become updates; None: each is one.
+    combine_gradients: CombineSection | None = None
 
     @field_validator("learners", mode="before")
     @classmethod
@@ -90,6 +94,18 @@ class SharingSettings(Section):
         if isinstance(learners, int):
             raise ValueError(f"must be a section of keys: write {{count: {learners}}}")
         return learners
+
+    @property
+    def are_gradients_single(self) -> bool:
+        """Whether gradients come to the parameter server, each by itself."""
+        return self.learners is not None and self.learners.gradients == "asynchronous"
+
+    @model_validator(mode="after")
+    def _combines_what_comes(self) -> "SharingSettings":
+        if not self.are_gradients_single:
+            needs = "gradients that come one by one: learner: worker, or learners: asynchronous"
+            require_effect(self, ("combine_gradients",), needs)
+        return self
 
 
 class MethodConfig(ConfigBase):

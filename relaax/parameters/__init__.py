@@ -18,6 +18,7 @@ The values:
 ``published``          policies that learners replace, by name
 ``driver``             takes the updates of a learner to the parameters
 ``averaging``          one update of the mean of several learners' gradients
+``combining``          which gradients become updates: old ones, compensated ones, means of several
 ``optimizers``         updates of a flat vector, in place
 ``schedule``           numbers that change with the global step, and their values in checkpoints
 ``process``            the command ``relaax-parameter-server``

@@ -20,6 +20,7 @@ from relaax.algorithm_base import (
     Version,
 )
 from relaax.algorithm_base.bridge_base import gradient_of, require_default
+from relaax.parameters.combining import Combiner
 from relaax.parameters.optimizers.optimizer import Optimizer, Slots
 from relaax.parameters.schedule import Remembered
 
@@ -131,7 +132,8 @@ class Merging(Protocol):
 class ParameterStore(Store):
     """One policy, whose vector an optimizer moves by gradients.
 
-    The statistics of ``filters`` are the vector's end, which gradients do not reach.
+    The statistics of ``filters`` are the vector's end, which gradients do not reach. Each gradient
+    is an update, unless the ``combiner`` says otherwise.
     """
 
     def __init__(
@@ -140,6 +142,7 @@ class ParameterStore(Store):
         optimizer: Optimizer,
         learning_rate: Callable[[int], float],
         filters: Merging | None = None,
+        combiner: Combiner | None = None,
     ) -> None:
         super().__init__()
         self._parameters = parameters.astype(np.float32)
@@ -147,6 +150,7 @@ class ParameterStore(Store):
         #: Gradients move this part of the vector, its beginning.
         self._moved = self._parameters.size - (0 if filters is None else filters.length)
         self._optimizer = optimizer
+        self._combiner = combiner
         self._learning_rate = learning_rate
         #: The same, where checkpoints remember how it changes.
         self._remembered = learning_rate if isinstance(learning_rate, Remembered) else None
@@ -202,8 +206,11 @@ class ParameterStore(Store):
             self.merge(update)
             return self.pull()
         gradient = gradient_of(update)
-        self.apply(gradient.vector, gradient.steps, statistics=gradient.statistics)
-        return self.pull(gradient.computed_with)
+        self.apply(
+            gradient.vector, gradient.steps, None, gradient.statistics, gradient.computed_with
+        )
+        # Values come back also where a gradient waits for others: none would say the end.
+        return self.pull(gradient.computed_with if self.is_over else None)
 
     def apply(
         self,
@@ -211,12 +218,13 @@ class ParameterStore(Store):
         steps: int,
         at: int | None = None,
         statistics: Sequence[Statistics] = (),
+        computed_with: Version | None = None,
     ) -> None:
-        """Apply a gradient, count its steps, merge statistics.
+        """Apply a gradient of the values ``computed_with``, count its steps, merge statistics.
 
         The learning rate is that of global step ``at``, by default of the present one. A slice
         that does not count takes the latest ``at`` for the present one, since all steps are counted
-        elsewhere.
+        elsewhere. Where gradients are combined, this may be no update yet.
         ValueError for another size, and for numbers that are not finite: one NaN would spoil the
         parameters of all workers.
         """
@@ -226,11 +234,16 @@ class ParameterStore(Store):
                 self._global_t = max(self._global_t, at)
             if self.is_over:
                 return
-            rate = self._learning_rate(self._global_t if at is None else at)
-            self._optimizer.apply(self._parameters[: self._moved], gradient, rate)
-            self._merge(statistics)
+            moved = self._parameters[: self._moved]
+            update: Gradient | None = Gradient(gradient, computed_with, steps, statistics)
+            if self._combiner is not None and update is not None:
+                update = self._combiner.add(update, self._version, moved)
+            if update is not None:
+                rate = self._learning_rate(self._global_t if at is None else at)
+                self._optimizer.apply(moved, update.vector, rate)
+                self._merge(update.statistics)
+                self._note_change()
             self._global_t += steps
-            self._note_change()
 
     def require_fitting(self, gradient: FloatVector, statistics: Sequence[Statistics] = ()) -> None:
         """Raise ValueError unless a gradient and statistics have their sizes and are finite."""
@@ -273,6 +286,8 @@ class ParameterStore(Store):
         with self._lock:
             if self._read is None:
                 self._read = frozen_copy(self._parameters)
+                if self._combiner is not None:
+                    self._combiner.remember(self._version, self._read)
             return Values(Version(self._version), self._global_t, self._read)
 
     def _require_statistics(self, statistics: Sequence[Statistics]) -> None:
@@ -299,7 +314,8 @@ class StoredSlice:
 
     def apply(self, gradient: Gradient, at: int) -> None:
         """See ``Slice``."""
-        self._store.apply(gradient.vector, gradient.steps, at, gradient.statistics)
+        vector, statistics = gradient.vector, gradient.statistics
+        self._store.apply(vector, gradient.steps, at, statistics, gradient.computed_with)
 
     def begin_with(self, vector: FloatVector) -> None:
         """See ``Slice``."""

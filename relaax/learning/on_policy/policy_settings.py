@@ -161,6 +161,11 @@ class PolicySettings(RolloutSettings, OptimizerSections, SharingSettings):
             )
         return self
 
+    @property
+    def are_gradients_single(self) -> bool:
+        """Whether gradients come to the parameter server, each by itself: also those of workers."""
+        return self.learner == "worker" or super().are_gradients_single
+
     def annealing(self) -> Schedule:
         """Return the part of ``initial_learning_rate`` by the global step."""
         return Schedule(
