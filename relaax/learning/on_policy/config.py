@@ -8,12 +8,15 @@ from pydantic import PositiveFloat, PositiveInt, field_validator, model_validato
 from relaax.algorithm_base import Section
 from relaax.algorithm_base.config_base import require_effect
 from relaax.learning.method_config import MethodConfig
+from relaax.learning.networks import Head
 from relaax.learning.on_policy.continuous import Actions
-from relaax.learning.on_policy.networks import layers_of, network_of
+from relaax.learning.on_policy.networks import VALUE, layers_of, network_of
 from relaax.learning.on_policy.policy_settings import PolicySettings, RolloutSettings
 from relaax.learning.previous import previous_size
 from relaax.learning.rollouts import LOG_PROBABILITY
 from relaax.spaces import Space
+
+_VALUE_OF_STATE = Head(VALUE, 1)
 
 
 class VTraceSection(Section):
@@ -132,9 +135,10 @@ class ActorCriticSettings(PolicySettings):
 
 
 class PolicyConfig(MethodConfig):
-    """The typed settings of a policy and a value, checked once, and their parts.
+    """The typed settings of a policy and a critic, checked once, and their parts.
 
-    ``algorithm`` is its name in checkpoints.
+    ``algorithm`` is its name in checkpoints. ``critic`` is the head beside the policy: one value of
+    a state, or other outputs.
     """
 
     settings: RolloutSettings
@@ -142,12 +146,18 @@ class PolicyConfig(MethodConfig):
     extras: tuple[str, ...] = (LOG_PROBABILITY,)
 
     def __init__(
-        self, config: Mapping[str, Any], algorithm: str, settings: RolloutSettings, actions: Actions
+        self,
+        config: Mapping[str, Any],
+        algorithm: str,
+        settings: RolloutSettings,
+        actions: Actions,
+        critic: Head = _VALUE_OF_STATE,
     ) -> None:
         super().__init__(config)
         self.settings = settings
         self.actions = self.distribution = actions.distribution
-        self.network = network_of(settings, actions.head, previous_size(actions.distribution))
+        heads = (actions.head, critic)
+        self.network = network_of(settings, heads, previous_size(actions.distribution))
         self._algorithm = algorithm
         self._actions = actions
         self.action_units = actions.units

@@ -21,13 +21,12 @@ from relaax.observations import UNNAMED
 VALUE = "value"
 
 
-def network_of(settings: RolloutSettings, policy: Head, previous: int) -> Network:
-    """Return the network below ``policy`` and a value; ValueError for one that cannot be made.
+def network_of(settings: RolloutSettings, heads: tuple[Head, ...], previous: int) -> Network:
+    """Return the network below ``heads``; ValueError for one that cannot be made.
 
     ``previous``: how many numbers an action is as an input.
     """
     shape = stacked_shape(settings.inputs, settings.history_len)
-    heads = (policy, Head(VALUE, 1))
     if settings.network is not None:
         return read_network(settings.network, shape, heads, previous)
     dense = tuple(Dense(units) for units in settings.dense_units)

@@ -4,7 +4,7 @@ from typing import Literal
 
 from pydantic import PositiveFloat, PositiveInt
 
-from relaax.learning.networks import POLICY, Dense, Head, Network
+from relaax.learning.networks import Head
 from relaax.learning.on_policy import DiscreteSettings, PolicyConfig
 from relaax.learning.rollouts import DISTRIBUTION
 
@@ -34,8 +34,5 @@ class Config(PolicyConfig):
 
     def __init__(self, config):
         own = Settings.model_validate(dict(config))
-        super().__init__(config, "actor-critic with replay", own, own.actions)
-        count, layers = self.actions.outputs, [Dense(units) for units in own.dense_units]
-        self.network = Network.of(
-            own.inputs, layers, (Head(POLICY, count), Head(ACTION_VALUES, count))
-        )
+        critic = Head(ACTION_VALUES, own.actions.distribution.outputs)
+        super().__init__(config, "actor-critic with replay", own, own.actions, critic)
