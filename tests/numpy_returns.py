@@ -29,3 +29,17 @@ def vtrace_of(rewards, terminated, valid, values, ratios, clips, discount, decay
         following = values[step] + correction
         rows.append((following, advantage, weight))
     return np.array(rows[::-1]).T
+
+
+def retrace_of(rewards, terminated, values, chosen_values, traces, discount):
+    """Retrace targets of one rollout: corrections of all later steps, summed up for each step."""
+    steps, targets = len(rewards), []
+    continues = discount * (1 - terminated)
+    errors = rewards + continues * values[1:] - chosen_values
+    for start in range(steps):
+        target, factor = chosen_values[start], 1.0
+        for step in range(start, steps):
+            target += factor * errors[step]
+            factor *= continues[step] * (traces[step + 1] if step + 1 < steps else 0.0)
+        targets.append(target)
+    return np.array(targets)

@@ -1,4 +1,4 @@
-"""Targets of values, and advantages: n-step returns, and V-trace.
+"""Targets of values, and advantages: n-step returns, V-trace and Retrace.
 
 All tensors are time-major. A rollout of T rows is followed by one more, the bootstrap row: its
 value stands for what would have been earned after it. A row that is not valid is no step but the
@@ -66,6 +66,33 @@ def vtrace_targets(
     targets = values[:-1] + corrections
     following = tf.concat([targets[1:], values[-1:]], axis=0)
     return targets, rewards + continues * following - values[:-1], rho
+
+
+def retrace_targets(
+    rewards: tf.Tensor,
+    terminated: tf.Tensor,
+    values: tf.Tensor,
+    chosen_values: tf.Tensor,
+    traces: tf.Tensor,
+    discount: float,
+) -> tf.Tensor:
+    """Return Retrace targets of the values of the actions taken, [T, K].
+
+    Munos et al. 2016 (https://arxiv.org/abs/1606.02647), equation (4), in the recursive form of
+    Wang et al. 2017 (https://arxiv.org/abs/1611.01224), equation (5): ``Q_t = r_t + discount *
+    (V_{t+1} + c_{t+1} * (Q_{t+1} - q_{t+1}))``. Nothing follows a terminated step, and the value
+    alone stands for the future behind the last row and where a trace is 0.
+
+    chosen_values: float32 [T, K], q_t, the present values of those actions; values: V_t, their
+    means over the policy. traces: float32 [T, K], c_t: ``min(1, pi(a_t | x_t) / mu(a_t | x_t))``
+    for Retrace, and 0 for a row that is not valid.
+    """
+    continues = discount * (1.0 - terminated)
+    nothing = tf.zeros_like(values[-1:])
+    following = tf.concat([traces[1:], nothing], axis=0)
+    replaced = following * tf.concat([chosen_values[1:], nothing], axis=0)
+    earned = rewards + continues * (values[1:] - replaced)
+    return _linear_recurrence(earned, continues * following, nothing[0])
 
 
 def normalized(advantages: tf.Tensor, valid: tf.Tensor) -> tf.Tensor:

@@ -9,6 +9,7 @@ import tensorflow as tf
 from relaax.learning.graph_learner_tf import GraphLearner
 from relaax.learning.networks import POLICY
 from relaax.learning.networks.parameters_tf import unrolled
+from relaax.learning.returns_tf import retrace_targets
 from relaax.learning.rollouts import DISTRIBUTION
 
 from .config import ACTION_VALUES
@@ -43,7 +44,10 @@ class ActorCriticReplay(GraphLearner):
         taken = tf.one_hot(batch.actions, logits.shape[-1])
         ratio = tf.reduce_sum(taken * ratios, axis=-1)
         chosen_values = tf.reduce_sum(taken * action_values[:-1], axis=-1)
-        targets = self._retrace(batch, values, tf.stop_gradient(chosen_values), ratio)
+        targets = retrace_targets(
+            batch.rewards, batch.terminated, values, tf.stop_gradient(chosen_values),
+            batch.valid * tf.minimum(ratio, 1.0), self._discount,
+        )  # fmt: skip
         value_loss = 0.5 * tf.square(targets - chosen_values)
 
         advantages = (fixed - values[..., tf.newaxis])[:-1]
@@ -54,13 +58,3 @@ class ActorCriticReplay(GraphLearner):
         entropy = -tf.reduce_sum(tf.exp(log_policy) * log_policy, axis=-1)[:-1]
         losses = value_loss - policy_gain - self._entropy_beta * entropy
         return tf.reduce_sum(batch.valid * losses) / tf.reduce_sum(batch.valid)
-
-    def _retrace(self, batch, values, chosen_values, ratio):
-        """Return what the values of actions taken should be, [T, K]: equation (5)."""
-        targets, following = [], values[-1]
-        for row in reversed(range(ratio.shape[0])):
-            continues = self._discount * (1.0 - batch.terminated[row])
-            targets.append(batch.rewards[row] + continues * following)
-            trace = batch.valid[row] * tf.minimum(ratio[row], 1.0)
-            following = values[row] + trace * (targets[-1] - chosen_values[row])
-        return tf.stack(targets[::-1])

@@ -1,9 +1,10 @@
-"""Returns and V-trace against hand-worked cases and independent computations in numpy."""
+"""Returns, V-trace and Retrace against hand-worked cases and independent computations in numpy."""
 
 import numpy as np
 import pytest
+from numpy_returns import retrace_of
 
-from relaax.learning.returns_tf import n_step_targets, normalized, vtrace_targets
+from relaax.learning.returns_tf import n_step_targets, normalized, retrace_targets, vtrace_targets
 
 pytestmark = pytest.mark.usefixtures("tensorflow")
 
@@ -152,6 +153,47 @@ def test_vtrace_by_hand():
     np.testing.assert_allclose(found.numpy()[:, 0], [5.5, 4.5], rtol=1e-6)
     np.testing.assert_allclose(advantages.numpy()[:, 0], [1 + 4.5 - 1, 3 + 4 - 2], rtol=1e-6)
     np.testing.assert_allclose(weights.numpy()[:, 0], [1, 0.5], rtol=1e-6)
+
+
+def retrace(rewards, values, chosen_values, traces, discount, terminated=()):
+    ends = [float(step in terminated) for step in range(len(rewards))]
+    rows = columns(*zip(rewards, ends, chosen_values, traces, strict=True))
+    after = np.array(values, np.float32)[:, np.newaxis]
+    return retrace_targets(rows[0], rows[1], after, rows[2], rows[3], discount).numpy()[:, 0]
+
+
+def test_retrace_is_the_sum_of_corrected_differences():
+    rewards, terminated, valid, values, log_ratios = random_rollouts(6)
+    chosen_values = np.random.default_rng(7).normal(size=rewards.shape).astype(np.float32)
+    traces = valid * np.minimum(1, np.exp(log_ratios))
+    found = retrace_targets(rewards, terminated, values, chosen_values, traces, DISCOUNT)
+    for column in range(rewards.shape[1]):
+        arrays = (rewards, terminated, values, chosen_values, traces)
+        alone = [array[:, column].astype(float) for array in arrays]
+        expected = retrace_of(*alone, DISCOUNT)
+        np.testing.assert_allclose(found.numpy()[:, column], expected, rtol=1e-4, atol=1e-4)
+
+
+def test_retrace_by_hand():
+    """Q2 = 4 + 0.5*8 = 8; Q1 = 2 + 0.5*(6 + 0.5*(8 - 4)) = 6; Q0 = 1 + 0.5*(2 + 1*(6 - 2)) = 4."""
+    found = retrace([1, 2, 4], [100, 2, 6, 8], [100, 2, 4], [1, 1, 0.5], 0.5)
+    np.testing.assert_allclose(found, [4, 6, 8], rtol=1e-6)
+
+
+def test_retrace_without_traces_is_the_target_of_one_step():
+    found = retrace([1, 2], [0, 10, 20], [5, 7], [0, 0], 0.5)
+    np.testing.assert_allclose(found, [1 + 5, 2 + 10], rtol=1e-6)
+
+
+def test_retrace_with_whole_traces_of_the_states_values_is_the_n_step_return():
+    """Where an action is worth as much as its state, the values of states cancel out."""
+    found = retrace([1, 2, 3], [9, 7, 5, 8], [9, 7, 5], [1, 1, 1], 0.5)
+    np.testing.assert_allclose(found, [3.75, 5.5, 7.0], rtol=1e-6)
+
+
+def test_retrace_expects_nothing_after_a_terminal_state():
+    found = retrace([1, 2, 3], [0, 50, 60, 70], [5, 50, 7], [1, 1, 1], 0.5, terminated=[1])
+    np.testing.assert_allclose(found, [2.0, 2.0, 38.0], rtol=1e-6)
 
 
 def test_normalized_advantages_leave_out_what_is_no_step():
