@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 from typing import Any
 
-from relaax.learning.filters import Filters
 from relaax.learning.on_policy import ActorCriticConfig
 
 from .settings import Settings
@@ -13,9 +12,5 @@ class Config(ActorCriticConfig):
     """An actor-critic that draws each number of an action from a normal distribution."""
 
     def __init__(self, config: Mapping[str, Any]) -> None:
-        own = self._own = Settings.model_validate(dict(config))
+        own = Settings.model_validate(dict(config))
         super().__init__(config, "da3c_cont", own, own.actions)
-
-    def filters(self) -> Filters:
-        """Return new filters of the states but images, and of rewards, if asked for."""
-        return self._own.filters_of(self._own.inputs)

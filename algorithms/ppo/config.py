@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 from typing import Any
 
-from relaax.learning.filters import Filters
 from relaax.learning.on_policy import PolicyConfig
 
 from .settings import ContinuousPpo, DiscretePpo, settings_of
@@ -22,7 +21,3 @@ class Config(PolicyConfig):
                 f"minibatches: a batch has {own.rollouts_per_batch} rollouts (rollouts_per_batch), "
                 f"which with a recurrent layer are not divided into {own.minibatches}"
             )
-
-    def filters(self) -> Filters:
-        """Return new filters of the states but images, and of rewards, if asked for."""
-        return self.settings.filters_of(self.settings.inputs)

@@ -4,7 +4,6 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from relaax.learning.filters import Filters
 from relaax.learning.networks import Dense, default_network
 from relaax.learning.on_policy import PolicyConfig
 
@@ -27,7 +26,3 @@ class Config(PolicyConfig):
             layers = tuple(Dense(units, "tanh") for units in own.dense_units)
             heads = tuple(replace(head, layers=layers) for head in self.network.heads)
             self.network = default_network(self.network.observation_shape, (), heads)
-
-    def filters(self) -> Filters:
-        """Return new filters of the states but images, and of rewards, if asked for."""
-        return self.settings.filters_of(self.settings.inputs)

@@ -7,6 +7,7 @@ from pydantic import PositiveFloat, PositiveInt, field_validator, model_validato
 
 from relaax.algorithm_base import Section
 from relaax.algorithm_base.config_base import require_effect
+from relaax.learning.filters import Filters, FilterSettings
 from relaax.learning.method_config import MethodConfig
 from relaax.learning.networks import Head
 from relaax.learning.on_policy.continuous import Actions
@@ -172,6 +173,13 @@ class PolicyConfig(MethodConfig):
             **layers_of(self.network),
             **self.filters().fingerprint(),
         }
+
+    def filters(self) -> Filters:
+        """Return new filters of states and rewards, as the keys say if there are any."""
+        settings = self.settings
+        if not isinstance(settings, FilterSettings):
+            return Filters()
+        return settings.filters_of(settings.inputs)
 
     def action_space(self) -> Space:
         """Return the space of actions."""
