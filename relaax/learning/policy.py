@@ -11,7 +11,7 @@ import numpy as np
 from relaax.algorithm_base import DEFAULT, FloatVector, Values, Version
 from relaax.learning.networks.manifest import NetworkParameters
 from relaax.replay.step_batch import StepBatch
-from relaax.replay.storage import ENDS, FINAL
+from relaax.replay.storage import ENDS
 from relaax.steps import UNNAMED_AGENT, AgentName
 from relaax.telemetry.interval_metrics import IntervalMetrics
 from relaax.telemetry.metrics import Metrics
@@ -36,7 +36,7 @@ class PolicyUse:
     def acted(self, steps: StepBatch) -> None:
         """Count the actions of ``steps``, and the episodes that end in them."""
         with self._lock:
-            self._actions += int(np.count_nonzero(steps.flags & FINAL == 0))
+            self._actions += steps.actions
             self._episodes += int(np.count_nonzero(steps.flags & ENDS))
 
     def updated(self, age_s: float | None) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from relaax.replay.storage import ABANDONED, ENDS, FINAL, GAP, NONE, START, Flags, Storage
+from relaax.replay.storage import ABANDONED, ENDS, FINAL, GAP, NONE, START, Flags, Storage, steps_in
 from relaax.replay.table import Table
 from relaax.replay.writers import MissingSteps, Slot, Writers
 
@@ -23,7 +23,7 @@ class StepCounts:
     duplicate: int = 0
     lost: int = 0
     dropped: int = 0
-    #: Stored steps but those in which an episode was cut off.
+    #: Environment steps that are stored: all but the states in which an episode was cut off.
     actions: int = 0
     #: Changes of the contents; see ``Replay.changes``.
     changes: int = 0
@@ -82,7 +82,7 @@ class Intake:
             self._writers.renumber(slot)
         places = self._storage.append(slot.number, rows, _with_ends(flags & ~np.uint8(GAP)))
         slot.next_step += len(flags)
-        actions = int(np.count_nonzero(flags & FINAL == 0))
+        actions = steps_in(flags, rows)
         self.counts.actions += actions
         for table in self._tables:
             table.appended(slot.number, places)

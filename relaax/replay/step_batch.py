@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from relaax.replay.storage import FINAL, Flags
+from relaax.replay.storage import Flags, steps_in
 
 Array = npt.NDArray[Any]
 IntArray = npt.NDArray[np.int64]
@@ -31,8 +31,8 @@ class StepBatch:
 
     @property
     def actions(self) -> int:
-        """In how many steps an action was taken: all but the states in which episodes were cut."""
-        return int(np.count_nonzero(self.flags & FINAL == 0))
+        """In how many environment steps an action was taken; see ``steps_in``."""
+        return steps_in(self.flags, self.columns)
 
     def chosen(self, which: IntArray | BoolArray) -> "StepBatch":
         """Return some steps, in the order of ``which``."""

@@ -31,6 +31,9 @@ GAP = 8
 
 NONE = -1
 
+#: The column of rows that stand for several environment steps each: how many these are.
+STEPS = "steps"
+
 #: So much is copied at once.
 BYTES_AT_ONCE = 4 * 1024 * 1024
 
@@ -39,6 +42,15 @@ PER_ROW = ("flags", "following", "before", "serials", "positions", "numbers", "s
 
 #: Bytes of a row beside its columns: its flags, ``needed``, and seven numbers.
 BYTES_PER_ROW = 1 + 1 + 7 * 8
+
+
+def steps_in(flags: Flags, columns: Mapping[str, Array]) -> int:
+    """Return how many environment steps rows [N] stand for: as their column ``STEPS`` says.
+
+    Without this column each row with an action is one.
+    """
+    steps = columns.get(STEPS)
+    return int(np.count_nonzero(flags & FINAL == 0) if steps is None else steps.sum())
 
 
 class Empty(Protocol):
