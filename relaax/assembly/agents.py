@@ -28,7 +28,7 @@ from relaax.learning.networks import NetworkParameters
 from relaax.learning.policy import CurrentPolicy, PolicyUse
 from relaax.learning.previous import PreviousStep
 from relaax.learning.rollouts import RolloutStore
-from relaax.learning.steps import StepRecorder
+from relaax.learning.steps import EpisodeRecorder, StepRecorder
 from relaax.parameters.published import PublishedSource
 
 #: Makes parameters of a flat vector.
@@ -85,7 +85,8 @@ def make_actor(
     sink: ExperienceSink[Any] = NullExperience()
     rollouts: Recorder[Any] | None = None
     if worker is None:
-        sink, rollouts = _delivering(recording, source, policy, parameter_server, experience)
+        sink = _delivering(recording, source, policy, parameter_server, experience)
+        rollouts = _recorder(recording, filters, experience)
     elif worker.learns:
         sink = in_worker(
             builder, worker, policy, source, parameter_server, random, learns_in_background
@@ -217,10 +218,16 @@ def _delivering(
     policy: CurrentPolicy,
     parameter_server: ParameterLink,
     experience: ExperienceSink[Any] | None,
-) -> tuple[ExperienceSink[Any], StepRecorder]:
-    """Return the sink and the recorder of steps for a learner in a process of its own."""
+) -> ExperienceSink[Any]:
+    """Return the sink of steps for a learner in a process of its own."""
     if experience is None:
         raise ValueError("this algorithm learns in a process of its own: experience is missing")
     use, interval_s = PolicyUse(parameter_server.metrics()), recording.pull_interval_s
-    recorder = StepRecorder(recording.stored, is_on_policy=recording.is_on_policy, sink=experience)
-    return PullingSink(experience, source, policy, interval_s, use), recorder
+    return PullingSink(experience, source, policy, interval_s, use)
+
+
+def _recorder(recording: ExperienceParts, filters: Filters, experience: object) -> Recorder[Any]:
+    """Return the recorder of steps, or of whole episodes, for such a learner."""
+    if recording.episodes is not None:
+        return EpisodeRecorder(recording.stored, recording.episodes.longest, filters)
+    return StepRecorder(recording.stored, is_on_policy=recording.is_on_policy, sink=experience)

@@ -21,7 +21,7 @@ from relaax.learning.networks import POLICY, Network
 from relaax.learning.networks.manifest import NetworkParameters
 from relaax.learning.policy import CurrentPolicy, Seat
 from relaax.learning.rollouts import Columns
-from relaax.learning.steps import schema_of
+from relaax.learning.steps import EpisodeRows, episode_schema, schema_of
 from relaax.observations import Shapes
 from relaax.parameters.combining import CombineSection
 from relaax.parameters.optimizers import Optimizer
@@ -114,6 +114,8 @@ class ExperienceParts:
     is_published: bool = True
     #: How workers learn; None where they deliver to a learner in a process of its own.
     worker: WorkerParts | None = None
+    #: Which rows are stored of whole episodes; None: each step is a row.
+    episodes: EpisodeRows | None = None
     #: How often workers ask for newer parameters, in seconds.
     pull_interval_s: float = 0.1
 
@@ -129,7 +131,10 @@ class ExperienceParts:
 
     def spec(self) -> ReplaySpec:
         """Return the columns and tables, for replay servers and their clients."""
-        schema = schema_of(self.stored, is_on_policy=self.is_on_policy)
+        if self.episodes is None:
+            schema = schema_of(self.stored, is_on_policy=self.is_on_policy)
+        else:
+            schema = episode_schema(self.stored, self.episodes)
         return ReplaySpec(schema, self.capacity, dict(self.tables), self.units)
 
 

@@ -8,12 +8,16 @@ import numpy as np
 from relaax.assembly.parts import ExperienceParts, MethodBuilder, ParameterParts, PolicyParts
 from relaax.learning.policy import Seat
 from relaax.learning.population import PopulationConfig, names_of
+from relaax.learning.steps import EpisodeRows
 from relaax.replay.limiter import Limiter
 from relaax.replay.specs import TableSpec
-from relaax.replay.views import Episodes
+from relaax.replay.views import Rows
 
 #: The one table.
 TABLE = "episodes"
+
+#: So many episodes wait for their learner: as long as it is away, the newest ones.
+EPISODES_STORED = 16_384
 
 ConfigT = TypeVar("ConfigT", bound=PopulationConfig)
 
@@ -35,16 +39,16 @@ class PopulationBuilder(MethodBuilder[ConfigT]):
         return replace(super().policy(seed), policy_of=candidate, pins_episodes=True)
 
     def experience(self) -> ExperienceParts:
-        """See MethodBuilder: whole episodes, each of which is drawn once."""
-        config, settings = self.config, self.config.settings
-        view = Episodes(settings.longest_episode)
+        """See MethodBuilder: a row of each episode, which is drawn once."""
+        config, columns = self.config, self.config.columns()
         return ExperienceParts(
-            columns=config.columns(),
-            stored=config.columns(list(config.filters().states)),
-            tables={TABLE: TableSpec(view, "fifo", Limiter(), max_times_sampled=1)},
-            capacity=settings.steps_stored,
+            columns=columns,
+            stored=columns,
+            tables={TABLE: TableSpec(Rows(), "fifo", Limiter(), max_times_sampled=1)},
+            capacity=EPISODES_STORED,
             units=config.units(),
             is_on_policy=False,
+            episodes=EpisodeRows(config.settings.longest_episode, config.filters().length),
         )
 
     def parameters(self) -> ParameterParts:

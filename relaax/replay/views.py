@@ -1,4 +1,4 @@
-"""The rows of stored steps that make up an item: transitions, windows, episodes, rollouts."""
+"""The rows of stored steps that make up an item: one row, transitions, windows, rollouts."""
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
@@ -234,6 +234,20 @@ class Windows(_Stretch):
         window = self._columns(storage, found, empty)
         window["valid"] &= belongs
         return window
+
+
+@dataclass(frozen=True)
+class Rows(View):
+    """Each row is an item, whatever is before it and behind: its columns [N, ...] and ``flags``."""
+
+    def items(self, storage: Storage, rows: IntArray) -> BoolArray:
+        """See View: all of them."""
+        return np.ones(len(rows), np.bool_)
+
+    def read(self, storage: Storage, rows: IntArray, empty: Empty = np.empty) -> dict[str, Array]:
+        """See View."""
+        columns = {name: gather(column, rows, empty) for name, column in storage.columns.items()}
+        return {**columns, "flags": storage.flags[rows]}
 
 
 class Episodes(Windows):

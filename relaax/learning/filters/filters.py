@@ -121,6 +121,13 @@ class Filters:
             part = observations[name] if isinstance(observations, dict) else observations
             each.gather(part[:, -each.width :])
 
+    def add(self, statistics: FloatVector) -> None:
+        """Take note of ``statistics`` [length] that filters of another process have gathered."""
+        begin = 0
+        for each in self._all:
+            each.add(statistics[begin : begin + each.length])
+            begin += each.length
+
     def settle(self, statistics: FloatVector) -> None:
         """Merge the gathered ones into ``statistics``, in place, and filter by them from now on.
 

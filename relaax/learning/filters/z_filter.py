@@ -122,6 +122,11 @@ class ZFilter:
         scale = self.scale
         self._gather(scale.near(rows), scale)
 
+    def add(self, statistics: FloatVector) -> None:
+        """Take note of ``statistics`` [length] that ``take`` of another filter has returned."""
+        with self._changes:
+            merge_moments(self._gathered, unpacked(statistics))
+
     def scaled(self, rows: npt.NDArray[np.floating]) -> FloatVector:
         """Return rows [B, D] as ``filtered`` does, and gather nothing."""
         scale = self.scale

@@ -12,6 +12,7 @@ from relaax.errors import ConfigurationError, LearningDiverged
 from relaax.learning.filters import Filters, scaled_states
 from relaax.learning.off_policy.learner import TransitionBatch
 from relaax.learning.rollouts import RolloutBatch
+from relaax.learning.steps import EpisodeBatch
 from relaax.observations import mapped
 from relaax.parameters.driver import Driver
 from relaax.parameters.parameter_server import ParameterService
@@ -205,7 +206,7 @@ class InProcess(Learner):
     def _neutral(self, batch: Any) -> list[str]:
         """Return the keys that cannot be applied to ``batch``, with values that change nothing."""
         is_rollouts = isinstance(batch, RolloutBatch)
-        has_states = is_rollouts or isinstance(batch, TransitionBatch)
+        has_states = is_rollouts or isinstance(batch, TransitionBatch | EpisodeBatch)
         keys = {
             "filter_states: false": self._filters.states and not has_states,
             "filter_rewards: false": self._filters.rewards and not is_rollouts,
@@ -218,10 +219,15 @@ class InProcess(Learner):
         if isinstance(batch, RolloutBatch):
             steps = batch.valid > 0
             self._filters.gather(mapped(lambda part: part[:-1][steps], batch.observations))
+        elif isinstance(batch, EpisodeBatch):
+            for statistics in batch.statistics:
+                self._filters.add(statistics)
         else:
             self._filters.gather(batch.observations)
 
     def _scaled(self, batch: Any) -> Any:
+        if isinstance(batch, EpisodeBatch):
+            return batch
         observations = scaled_states(self._filters.states, batch.observations)
         if isinstance(batch, TransitionBatch):
             following = scaled_states(self._filters.states, batch.next_observations)

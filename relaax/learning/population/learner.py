@@ -2,17 +2,14 @@
 
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from time import monotonic
 
 import numpy as np
 import numpy.typing as npt
 
 from relaax.algorithm_base import Input, Learner, Step
-from relaax.learning.rollouts import RolloutBatch
 from relaax.learning.rollouts.labels import POLICY_NAME, POLICY_VERSION, names_in
-from relaax.learning.steps import rollouts_of
-from relaax.replay.table import Sample
+from relaax.learning.steps import EpisodeBatch, episodes_of
 
 FloatArray = npt.NDArray[np.float32]
 
@@ -32,17 +29,11 @@ def place_of(name: str) -> int:
     return int(name.removeprefix(_CANDIDATE))
 
 
-def episodes_of(sample: Sample) -> RolloutBatch:
-    """Return episodes, read by a view ``Episodes``, as rollouts of which nothing goes on."""
-    columns = {**sample.columns, "begins": np.zeros_like(sample.columns["valid"])}
-    return rollouts_of(replace(sample, columns=columns))
-
-
 class PopulationLearner(Learner):
     """Scores ``count`` candidates, each by the mean of its first ``episodes`` returns.
 
     Derive from it. ``improve`` is given the scores of a generation, and makes the next one. Call
-    ``expect`` with the version of each published candidate: steps of others, such as those of the
+    ``expect`` with the version of each published candidate: episodes of others, as of the
     generation before, are passed over. If they come alone for ``AGAIN_S`` seconds, the parameter
     server may have gone on from a checkpoint: ``publish_again`` is called.
     """
@@ -68,18 +59,18 @@ class PopulationLearner(Learner):
         """Let ``values`` return what has been published of this generation."""
 
     def expect(self, name: str, version: int, draw: int = 0) -> None:
-        """Score steps that carry this name and version.
+        """Score episodes that carry this name and version.
 
         ``draw`` is another number where the candidates are others than those published before.
         """
         self._draws[name, version] = draw
         self._heard_at = monotonic()
 
-    def steps(self, batches: Mapping[str, RolloutBatch]) -> Iterator[Step]:
+    def steps(self, batches: Mapping[str, EpisodeBatch]) -> Iterator[Step]:
         """See Learner: one for a whole generation, and nothing is updated by an episode alone."""
         (batch,) = batches.values()
-        for column in range(batch.valid.shape[1]):
-            self._score(batch, column)
+        for place in np.flatnonzero(batch.is_complete).tolist():
+            self._score(batch, place)
         draw = self._complete()
         if draw is None:
             yield Step(updates=0)
@@ -100,19 +91,17 @@ class PopulationLearner(Learner):
                 return draw
         return None
 
-    def _score(self, batch: RolloutBatch, column: int) -> None:
-        """Count an episode that one candidate of this generation has played from end to end."""
-        took = batch.valid[:, column] > 0
-        names = names_in(batch.extras[POLICY_NAME][took, column]).tolist()
-        played = {*zip(names, batch.extras[POLICY_VERSION][took, column].tolist(), strict=True)}
-        draw = self._draws.get(played.pop()) if len(played) == 1 else None
+    def _score(self, batch: EpisodeBatch, place: int) -> None:
+        """Count an episode that a candidate of this generation has played."""
+        name = str(names_in(batch.extras[POLICY_NAME][place]))
+        draw = self._draws.get((name, int(batch.extras[POLICY_VERSION][place])))
         if draw is None:
             self._publish_where_nothing_is_heard()
             return
         self._heard_at = monotonic()
-        returns = self._returns.setdefault(draw, {name: [] for name in self._names})[names[0]]
+        returns = self._returns.setdefault(draw, {each: [] for each in self._names})[name]
         if len(returns) < self._episodes:
-            returns.append(float(batch.rewards[took, column].sum()))
+            returns.append(float(batch.returns[place]))
 
     def _publish_where_nothing_is_heard(self) -> None:
         now = monotonic()

@@ -9,9 +9,6 @@ from relaax.learning.action_settings import ActionSettings
 from relaax.learning.filters import FilterSettings
 from relaax.learning.method_config import MethodSettings
 
-#: Environments that may be within an episode while those of a generation wait.
-ENVIRONMENTS = 128
-
 
 class PopulationSettings(ActionSettings, MethodSettings, FilterSettings):
     """Derive an algorithm's settings from it."""
@@ -31,8 +28,6 @@ class PopulationSettings(ActionSettings, MethodSettings, FilterSettings):
     episodes: PositiveInt = 1
     #: Steps of an episode that count; later ones do not.
     longest_episode: PositiveInt = 1_000
-    #: Steps that are stored; None: the longest episodes of a generation, and of 128 environments.
-    replay_size: PositiveInt | None = None
 
     @field_validator("hidden_layers", mode="before")
     @classmethod
@@ -64,8 +59,3 @@ class PopulationSettings(ActionSettings, MethodSettings, FilterSettings):
         if self.network is not None and "hidden_layers" in self.model_fields_set:
             raise ValueError("network and hidden_layers exclude each other: write all layers there")
         return self
-
-    @property
-    def steps_stored(self) -> int:
-        """Steps that are stored, the default filled in."""
-        return self.replay_size or (self.candidates + ENVIRONMENTS) * self.longest_episode

@@ -17,7 +17,7 @@ from relaax.learning.rollouts.columns import Columns
 from relaax.observations import SEPARATOR, UNNAMED, Observations, mapped
 from relaax.replay.schema import Column, Schema
 from relaax.replay.step_batch import StepBatch
-from relaax.replay.storage import ABANDONED, FINAL, START, TERMINATED, Flags
+from relaax.replay.storage import ABANDONED, FINAL, START, STEPS, TERMINATED, Flags
 from relaax.replay.table import Sample
 
 Array = npt.NDArray[Any]
@@ -33,7 +33,7 @@ LIKELIHOOD = "likelihood"
 
 #: The columns of every algorithm, and those that views add to them.
 _NO_EXTRAS = frozenset(
-    {ACTION, REWARD, VERSION, ON_POLICY, RECURRENT_STATE}
+    {ACTION, REWARD, STEPS, VERSION, ON_POLICY, RECURRENT_STATE}
     | {"flags", "valid", "begins", "return", "discount"}
 )
 

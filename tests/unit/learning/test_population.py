@@ -10,6 +10,7 @@ from processes import REPOSITORY
 from relaax.algorithm_base import NullMetrics, NullSaver, Version
 from relaax.assembly.population import place_in_turn
 from relaax.configuration.algorithm_loader import load_algorithm
+from relaax.learning.filters.statistics import unpacked
 from relaax.learning.policy import Seat
 from relaax.learning.rollouts.labels import POLICY_NAME, POLICY_VERSION, names_in
 from relaax.replay.step_batch import StepBatch
@@ -38,7 +39,7 @@ def test_turns_go_on_evenly_whatever_the_number_of_candidates_is():
 
 
 @pytest.mark.parametrize("name", ["cem", "es"])
-def test_whole_episodes_come_with_the_candidate_that_played_them(name):
+def test_an_episode_comes_as_its_return_with_the_candidate_that_played_it(name):
     """Two environments: an episode of two steps, of rewards 1 and 2, and a longer one."""
     algorithm = load_algorithm(REPOSITORY / "algorithms" / name)
     config, kept = algorithm.Config({**SECTION, "hidden_layers": []}), Kept()
@@ -64,10 +65,11 @@ def test_whole_episodes_come_with_the_candidate_that_played_them(name):
     ((table, each),) = learner.inputs.items()
     assert replay.table_sizes() == {table: 1}
     batch = each.prepare(replay.sample(table, 1, 0.0))
-    took = batch.valid[:, 0] > 0
-    assert batch.rewards[took, 0].tolist() == [1, 2]
-    assert set(names_in(batch.extras[POLICY_NAME][took, 0])) == {"candidate-0"}
-    assert set(batch.extras[POLICY_VERSION][took, 0]) == {0}
+    assert (batch.returns.tolist(), batch.steps.tolist()) == ([3], [2])
+    assert batch.is_complete.all()
+    assert names_in(batch.extras[POLICY_NAME]).tolist() == ["candidate-0"]
+    assert batch.extras[POLICY_VERSION].tolist() == [0]
+    assert {*spec.schema.columns} == {"reward", "steps", POLICY_NAME, POLICY_VERSION}
     for policy in learner.values():
         learner.published(policy, Version(1))
     (step,) = learner.steps({table: batch})
@@ -81,3 +83,39 @@ def test_every_policy_is_published_with_the_statistics_of_filters(name):
     initial = algorithm.module.Builder(config).parameters().initial
     values = algorithm.make_learner(config, 1).values()
     assert {vector.size for vector in values.values()} == {initial.size}
+
+
+@pytest.mark.parametrize("name", ["cem", "es"])
+def test_statistics_that_workers_have_gathered_are_published_behind_the_policies(name):
+    algorithm = load_algorithm(REPOSITORY / "algorithms" / name)
+    config = algorithm.Config({**SECTION, "filter_states": True, "longest_episode": 50})
+    kept = Kept()
+    bridge = algorithm.ParameterServer(config, NullSaver(), NullMetrics()).bridge()
+    agent = algorithm.make_batch_agent(config, bridge, 1, False, experience=kept)
+    states = np.random.default_rng(1).normal(5.0, 2.0, (7, 1, 3))
+    with closing(agent):
+        driven = Driven(agent)
+        slots = driven.open(1)
+        for number, seen in enumerate(states):
+            flags = np.uint8([START if number == 0 else 0])
+            driven.act(Steps(slots, flags, np.float64([1]), seen, seen[:0]))
+        driven.close_slots(slots)
+    (rows,) = kept.rollouts
+    assert "observation" not in rows.columns
+    learner, sample = algorithm.make_learner(config, 1), drawn(algorithm.replay_spec(config), rows)
+    ((table, each),) = learner.inputs.items()
+    list(learner.steps({table: each.prepare(sample)}))
+    vector = learner.values()["default"]
+    moments = unpacked(vector[-config.filters().length :])
+    flat = states[:, 0]
+    expected = [len(flat), *flat.mean(axis=0), *flat.std(axis=0)]
+    np.testing.assert_allclose(moments, expected, rtol=1e-5)
+
+
+def drawn(spec, steps):
+    """Steps of one environment, as they are drawn."""
+    replay = spec.make(np.random.default_rng(1), 60.0)
+    replay.open_writer("worker", spec.schema)
+    rows = {column: steps.columns[column] for column in spec.schema.columns}
+    replay.append("worker", 0, 0, rows, steps.flags)
+    return replay.sample("episodes", 1, 0.0)
