@@ -1,7 +1,7 @@
 """Which policy acts in which slot of an actor."""
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Generic, Protocol, TypeVar
 
@@ -64,31 +64,6 @@ class PolicySource:
         return self._parameters.pull(known, self._name)
 
 
-class VariantSource:
-    """A ``ValueSource`` of values that are made here of those of the default policy.
-
-    ``variant_of`` returns the parameters of ``name``, of the default ones and their version.
-    """
-
-    def __init__(
-        self,
-        parameters: ValueSource,
-        name: str,
-        variant_of: Callable[[str, FloatVector, int], FloatVector],
-    ) -> None:
-        self._parameters = parameters
-        self._name = name
-        self._variant_of = variant_of
-
-    def pull(self, known: Version | None = None, policy: str = DEFAULT) -> Values:
-        """Return the newest values of this policy, whatever ``policy`` is asked for."""
-        values = self._parameters.pull(known)
-        if values.vector is None:
-            return values
-        made = self._variant_of(self._name, values.vector, values.version.number)
-        return replace(values, vector=made)
-
-
 class HeldBySlot(Generic[HeldT]):
     """What is held for the episode of each slot; some slots hold the same object."""
 
@@ -126,49 +101,157 @@ class PinnedPolicy:
     current: Policy
 
 
-class NamedPolicies:
-    """Plays each episode with the policy whose name ``name_of`` returns at its beginning.
+class PoliciesByName(Protocol):
+    """The policies that episodes may be played with."""
 
-    Parameters of a name come from ``source_of(name)``: before its first episode here, and then
-    every ``interval_s`` seconds as long as a slot has it. Newer ones are used at once, or, if it
+    def of(self, name: str) -> PolicyHolder:
+        """Return the policy of this name for an episode that begins.
+
+        BridgeError where the parameters of a new name cannot be had.
+        """
+
+    def keep(self, names: Collection[str]) -> None:
+        """Forget all others than these, which slots have."""
+
+    def check(self) -> None:
+        """Raise an error that no later call would mend, if any."""
+
+    def close(self) -> None:
+        """End what asks for newer parameters."""
+
+
+class PulledPolicies:
+    """``PoliciesByName`` that have parameters of their own, which a learner publishes.
+
+    They come from ``source_of(name)``: before the first episode of a name here, and then every
+    ``interval_s`` seconds as long as a slot has it. Newer ones are used at once, or, if it
     ``pins_episodes``, when an episode begins. ``default`` is the policy of its own name, which
-    others keep up to date. ``places`` are those of the slots.
+    others keep up to date.
     """
 
     def __init__(
         self,
         default: CurrentPolicy,
-        name_of: Callable[[Seat], str],
         source_of: Callable[[str], ValueSource],
         unpack: Callable[[FloatVector], NetworkParameters],
-        places: SlotPlaces,
         interval_s: float = 0.1,
         pins_episodes: bool = False,
     ) -> None:
         self._pins_episodes = pins_episodes
-        self._name_of = name_of
         self._source_of = source_of
         self._unpack = unpack
-        self._places = places
-        self._held: HeldBySlot[PolicyHolder] = HeldBySlot()
         self._by_name = {default.current.name: default}
         #: What episodes begin with, by name, where these are pinned.
         self._pinned: dict[str, PinnedPolicy] = {}
+        self._puller = PolicyPuller(interval_s=interval_s)
+
+    def of(self, name: str) -> PolicyHolder:
+        """See PoliciesByName."""
+        policy = self._newest(name)
+        if not self._pins_episodes:
+            return policy
+        current, pinned = policy.current, self._pinned.get(name)
+        if pinned is None or pinned.current is not current:
+            pinned = self._pinned[name] = PinnedPolicy(current)
+        return pinned
+
+    def keep(self, names: Collection[str]) -> None:
+        """See PoliciesByName: others are asked for no longer."""
+        for name in self._by_name.keys() - {DEFAULT, *names}:
+            self._puller.remove(self._by_name.pop(name))
+            self._pinned.pop(name, None)
+
+    def check(self) -> None:
+        """See PoliciesByName: of an earlier name's source."""
+        self._puller.check()
+
+    def close(self) -> None:
+        """See PoliciesByName."""
+        self._puller.close()
+
+    def _newest(self, name: str) -> CurrentPolicy:
+        """Return what has the newest parameters of a name; they are asked for if it is new."""
+        if name not in self._by_name:
+            source = self._source_of(name)
+            policy = CurrentPolicy(self._unpack, source.pull(), name)
+            self._by_name[name] = policy
+            self._puller.add(source, policy)
+        return self._by_name[name]
+
+
+class VariantPolicies:
+    """``PoliciesByName`` whose parameters are made here of those of the ``default`` policy.
+
+    ``variant_of`` returns the parameters of a name, of the default ones and their version: once for
+    each version. Episodes are played to their end with the parameters that they begin with.
+    """
+
+    def __init__(
+        self,
+        default: PolicyHolder,
+        variant_of: Callable[[str, FloatVector, int], FloatVector],
+        unpack: Callable[[FloatVector], NetworkParameters],
+    ) -> None:
+        self._default = default
+        self._variant_of = variant_of
+        self._unpack = unpack
+        #: The newest variants, by name.
+        self._made: dict[str, PinnedPolicy] = {}
+
+    def of(self, name: str) -> PolicyHolder:
+        """See PoliciesByName."""
+        default = self._default.current
+        if name == default.name:
+            return PinnedPolicy(default)
+        made = self._made.get(name)
+        if made is None or made.current.version != default.version:
+            made = self._made[name] = PinnedPolicy(self._variant(name, default))
+        return made
+
+    def keep(self, names: Collection[str]) -> None:
+        """See PoliciesByName."""
+        self._made = {name: made for name, made in self._made.items() if name in names}
+
+    def check(self) -> None:
+        """See PoliciesByName: what keeps the default policy up to date raises its own."""
+
+    def close(self) -> None:
+        """See PoliciesByName: nothing is asked for."""
+
+    def _variant(self, name: str, default: Policy) -> Policy:
+        if default.vector is None:
+            raise RuntimeError(f"policy {name!r}: the vector of the default policy is not kept")
+        made = self._variant_of(name, default.vector, default.version.number)
+        return replace(default, parameters=self._unpack(made), name=name)
+
+
+class NamedPolicies:
+    """Plays each episode with the policy whose name ``name_of`` returns at its beginning.
+
+    ``policies`` has it. ``places`` are those of the slots.
+    """
+
+    def __init__(
+        self, name_of: Callable[[Seat], str], policies: PoliciesByName, places: SlotPlaces
+    ) -> None:
+        self._name_of = name_of
+        self._policies = policies
+        self._places = places
+        self._held: HeldBySlot[PolicyHolder] = HeldBySlot()
         #: Episodes that were begun, by place: an environment that connects again goes on there.
         self._begun: Counter[int] = Counter()
-        self._puller = PolicyPuller(interval_s=interval_s)
 
     def start(self, slots: IntArray, agents: Sequence[AgentName]) -> None:
         """See SlotPolicies; BridgeError where the parameters of a new name cannot be had.
 
         An error of an earlier name's source, which no later call would mend, is raised here.
         """
-        self._puller.check()
+        self._policies.check()
         places = self._places.of(slots).tolist()
         begun = [self._begun[place] for place in places]
         self._begun.update(places)
         seats = map(Seat, places, agents or [UNNAMED_AGENT] * len(places), begun)
-        self._held.hold(slots, [self._named(self._name_of(seat)) for seat in seats])
+        self._held.hold(slots, [self._policies.of(self._name_of(seat)) for seat in seats])
         self._drop_unused()
 
     def forget(self, slots: IntArray) -> None:
@@ -189,30 +272,7 @@ class NamedPolicies:
 
     def close(self) -> None:
         """See SlotPolicies."""
-        self._puller.close()
-
-    def _named(self, name: str) -> PolicyHolder:
-        """Return the policy of this name for an episode that begins."""
-        policy = self._newest(name)
-        if not self._pins_episodes:
-            return policy
-        current, pinned = policy.current, self._pinned.get(name)
-        if pinned is None or pinned.current is not current:
-            pinned = self._pinned[name] = PinnedPolicy(current)
-        return pinned
-
-    def _newest(self, name: str) -> CurrentPolicy:
-        """Return what has the newest parameters of a name; they are asked for if it is new."""
-        if name not in self._by_name:
-            source = self._source_of(name)
-            policy = CurrentPolicy(self._unpack, source.pull(), name)
-            self._by_name[name] = policy
-            self._puller.add(source, policy)
-        return self._by_name[name]
+        self._policies.close()
 
     def _drop_unused(self) -> None:
-        """Ask no longer for policies that no slot has."""
-        used = {DEFAULT, *(held.current.name for held in self._held.all())}
-        for name in self._by_name.keys() - used:
-            self._puller.remove(self._by_name.pop(name))
-            self._pinned.pop(name, None)
+        self._policies.keep({held.current.name for held in self._held.all()})

@@ -1,6 +1,7 @@
 """Wires the actor of a worker, whatever the algorithm is."""
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -8,7 +9,13 @@ import numpy as np
 from relaax.acting.actor import Actor
 from relaax.acting.evaluator import EvaluationParts
 from relaax.acting.executed_actions import ExecutedActions
-from relaax.acting.policies import NamedPolicies, PolicySource, VariantSource
+from relaax.acting.policies import (
+    NamedPolicies,
+    PoliciesByName,
+    PolicySource,
+    PulledPolicies,
+    VariantPolicies,
+)
 from relaax.acting.preprocessor import Preprocessor
 from relaax.acting.pulling import PullingSink
 from relaax.acting.recording import Recorder
@@ -165,22 +172,18 @@ def _policies(
     """
     if parts.policy_of is None:
         return None
-    variant_of = parts.variant_of
-
-    def source_of(name: str) -> ValueSource:
-        if variant_of is None:
-            return PolicySource(parameter_server, name)
-        return VariantSource(parameter_server, name, variant_of)
-
-    return NamedPolicies(
-        policy,
-        parts.policy_of,
-        source_of,
-        own_of,
-        parts.places,
-        recording.pull_interval_s,
-        parts.pins_episodes,
-    )
+    named: PoliciesByName
+    if parts.variant_of is not None:
+        named = VariantPolicies(policy, parts.variant_of, own_of)
+    else:
+        named = PulledPolicies(
+            policy,
+            partial(PolicySource, parameter_server),
+            own_of,
+            recording.pull_interval_s,
+            parts.pins_episodes,
+        )
+    return NamedPolicies(parts.policy_of, named, parts.places)
 
 
 def _model_of(parts: PolicyParts, recording: ExperienceParts, tensors: Any) -> PolicyModel:

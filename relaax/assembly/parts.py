@@ -74,8 +74,8 @@ class PolicyParts:
     policy_of: Callable[[Seat], str] | None = None
     #: Whether such an episode is played to its end with the parameters that it began with.
     pins_episodes: bool = False
-    #: Makes the parameters [size] of a name of those of the default policy and of their version;
-    #: None: a name has parameters of its own, which a learner publishes.
+    #: Makes the parameters [size] of a name of the default policy's vector and of its version, when
+    #: an episode begins; None: a name has parameters of its own, which a learner publishes.
     variant_of: Callable[[str, FloatVector, int], FloatVector] | None = None
 
 

@@ -19,9 +19,9 @@ from learning_parts import (
 from processes import wait_for
 
 from relaax.acting.actor import Actor
-from relaax.acting.policies import NamedPolicies, PolicySource, VariantSource
+from relaax.acting.policies import NamedPolicies, PolicySource, PulledPolicies, VariantPolicies
 from relaax.acting.preprocessor import Preprocessor
-from relaax.algorithm_base import DEFAULT, EnvironmentInfo, EvaluatedPolicy, Values, Version
+from relaax.algorithm_base import DEFAULT, EnvironmentInfo, EvaluatedPolicy
 from relaax.learning.distributions import Categorical
 from relaax.learning.exploration import NoNoise
 from relaax.learning.exploration.ladder import SlotPlaces
@@ -82,17 +82,18 @@ class Population(Driven):
             random=np.random.default_rng(7),
             exploration=NoNoise(Categorical(2)),
             places=places,
-            policies=NamedPolicies(
-                policy,
-                name_of,
-                lambda name: PolicySource(self.parameters, name),
-                unpack,
-                places,
-                interval_s=0.01,
-                pins_episodes=pins_episodes,
-            ),
+            policies=NamedPolicies(name_of, self.policies_of(policy, pins_episodes), places),
         )
         super().__init__(self.actor)
+
+    def policies_of(self, default, pins_episodes):
+        return PulledPolicies(
+            default,
+            lambda name: PolicySource(self.parameters, name),
+            unpack,
+            interval_s=0.01,
+            pins_episodes=pins_episodes,
+        )
 
     def step(self, slots, flags, states=None, agents=()):
         seen = np.zeros((len(slots), 2)) if states is None else states
@@ -253,24 +254,40 @@ class TestLabels:
             name_column(["ä" * 33])
 
 
-def test_a_variant_is_made_of_the_newest_default_parameters_and_of_its_name():
-    parameters = Defaults()
-    source = VariantSource(
-        parameters, "third", lambda name, vector, version: vector * len(name) + version
-    )
-    values = source.pull()
-    assert (values.version.number, values.vector.tolist()) == (7, [5 * 1 + 7, 5 * 2 + 7])
-    assert source.pull(values.version).vector is None
-    assert parameters.asked == [DEFAULT, DEFAULT]
+class Variants(Population):
+    """A population whose candidates are made of the default policy, and pulled from nowhere."""
+
+    def policies_of(self, default, pins_episodes):
+        self.default, self.made = default, []
+
+        def variant_of(name, vector, version):
+            self.made.append((name, version))
+            return small_values(seed=SEEDS.get(name, 5)).vector
+
+        return VariantPolicies(default, variant_of, unpack)
 
 
-class Defaults:
-    """A parameter server with one policy, at version 7."""
+def test_variants_are_made_once_of_each_version_of_the_default_policy():
+    names = ["one", "two", "one", DEFAULT]
+    with closing(Variants(lambda seat: names[seat.place])) as population:
+        slots = population.open(4)
+        population.step(slots, START)
+        population.step(slots, 0)
+        assert population.made == [("one", 0), ("two", 0)]
+        assert sorted(population.model.sizes[:3]) == [1, 1, 2]
+        population.default.publish(small_values(4, seed=6))
+        population.step(slots[:1], TERMINATED | START)
+        assert population.made[2:] == [("one", 4)]
+        newest, before = EvaluatedPolicy(4, 0), EvaluatedPolicy(0, 0)
+        assert population.actor.policies(slots) == [newest, before, before, before]
+        assert population.parameters.asked == []
 
-    def __init__(self):
-        self.asked = []
 
-    def pull(self, known=None, policy=DEFAULT):
-        self.asked.append(policy)
-        version = Version(7)
-        return Values(version, 0, None if known == version else np.float32([1, 2]))
+def test_a_variant_acts_with_the_parameters_that_are_made_for_its_name():
+    with closing(Variants(lambda seat: f"candidate{seat.place}")) as population:
+        slots = population.open(3)
+        population.step(slots, START)
+        states = np.random.default_rng(1).normal(size=(16, 3, 2)).astype(np.float32)
+        for seen in states:
+            expected = [modes(seed, seen)[place] for place, seed in enumerate(SEEDS.values())]
+            np.testing.assert_array_equal(population.step(slots, 0, seen), expected)
