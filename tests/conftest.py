@@ -1,5 +1,6 @@
 """What tests of every kind share."""
 
+import gc
 import importlib
 import os
 import signal
@@ -38,6 +39,17 @@ def pytest_configure(config: pytest.Config) -> None:
         areas.chosen(areas.areas(), config.getoption("--areas"))
     except ValueError as error:
         raise pytest.UsageError(f"--areas: {error}") from None
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Iterator[None]:
+    """Let garbage be looked for among the objects of tests alone: most others are TensorFlow's."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
