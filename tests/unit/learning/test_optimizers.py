@@ -87,16 +87,18 @@ def test_adam_is_tensorflows(beta1, beta2, epsilon):
 
 
 @pytest.mark.usefixtures("tensorflow")
-@pytest.mark.parametrize("weight_decay", [0.0, 0.1])
-def test_adam_with_decoupled_weight_decay_is_that_of_keras(weight_decay):
+def test_decoupled_weight_decay_is_a_step_of_its_own_beside_that_of_adam():
+    """TensorFlow's own has none: it is taken off before each step."""
     import tensorflow as tf
 
-    (parameters,) = variables(1)
-    keras = tf.keras.optimizers.AdamW(epsilon=1e-9, weight_decay=weight_decay)
-    for gradient, rate in steps():
-        keras.learning_rate.assign(rate)
-        keras.apply_gradients([(tf.constant(gradient), parameters)])
-    optimizer = Adam(SIZE, AdamSettings(epsilon=1e-9, weight_decay=weight_decay))
+    parameters, mean, mean_square = variables(3)
+    for step, (gradient, rate) in enumerate(steps(), start=1):
+        parameters.assign_sub(rate * 0.1 * parameters)
+        tf.raw_ops.ResourceApplyAdam(
+            var=parameters.handle, m=mean.handle, v=mean_square.handle, beta1_power=0.9**step,
+            beta2_power=0.999**step, lr=rate, beta1=0.9, beta2=0.999, epsilon=1e-9, grad=gradient,
+        )  # fmt: skip
+    optimizer = Adam(SIZE, AdamSettings(epsilon=1e-9, weight_decay=0.1))
     np.testing.assert_allclose(moved(optimizer), parameters, rtol=1e-3, atol=1e-3)
 
 
