@@ -53,8 +53,8 @@ CASES = {
     "ppo": ("ppo", {**ON_POLICY, "continuous": True, "rollouts_per_batch": 8, **SIGMA, **FEW}),
 }
 
-#: Narrow, wide, and off the middle, for each number another one.
-BOUNDS = [(-0.01, 0.01), (-1000, 1000), ([3, -5], [7, 1e-3])]
+#: Narrow around the middle, and wide off the middle.
+LOW, HIGH = [-0.01, -5], [0.01, 1000]
 
 
 def section_of(name, low, high):
@@ -118,17 +118,13 @@ class Played:
 @pytest.mark.parametrize("name", CASES)
 def test_what_is_learnt_is_the_same_to_the_bit_whatever_the_bounds(name):
     own = Played(name, section_of(name, -1, 1))
-    for low, high in BOUNDS:
-        assert_same(own, Played(name, section_of(name, low, high)), low, high)
-
-
-def assert_same(own, played, low, high):
+    played = Played(name, section_of(name, LOW, HIGH))
     assert len(played.learnt) > 0
     for found, expected in zip(played.learnt, own.learnt, strict=True):
         np.testing.assert_array_equal(found, expected)
     for found, expected in zip(played.stored, own.stored, strict=True):
         np.testing.assert_equal(found, expected)
-    units = ActionUnits(np.broadcast_to(low, 2), np.broadcast_to(high, 2))
+    units = ActionUnits(np.array(LOW), np.array(HIGH))
     for kind in ("actions", "samples", "modes"):
         expected = units.to_plant(getattr(own, kind))
         np.testing.assert_array_equal(getattr(played, kind), expected)
