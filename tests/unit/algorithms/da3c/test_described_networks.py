@@ -159,9 +159,10 @@ def masked_rollouts(network):
     return rollouts, dataclasses.replace(rollouts, observations=observations)
 
 
-@pytest.mark.parametrize("changes", [{}, {"policy_clip": 0.2}, {"vtrace": True}])
+@pytest.mark.parametrize(
+    "changes", [{}, {"policy_clip": 0.2}, pytest.param({"vtrace": True}, marks=pytest.mark.xla)]
+)
 @pytest.mark.usefixtures("da3c")
-@pytest.mark.xla
 def test_a_masked_action_has_no_part_in_the_loss_and_no_gradient(da3c, changes):
     """Loss and gradient are those of a network that has never heard of the action."""
     da3c.prepare_to_fork()

@@ -34,9 +34,9 @@ ALL = pytest.mark.parametrize(
         VTRACE,
         RECURRENT,
         IMAGE,
-        IMAGE_RECURRENT,
+        pytest.param(IMAGE_RECURRENT, marks=pytest.mark.xla),
         {**CLIPPED, **NORMALIZED, "trace_decay": 0.7},
-        {**VTRACE, **NORMALIZED},
+        pytest.param({**VTRACE, **NORMALIZED}, marks=pytest.mark.xla),
     ],
 )
 ENTROPY_BETA, VALUE_LOSS_WEIGHT, DISCOUNT = 0.3, 0.7, 0.9
@@ -151,7 +151,6 @@ def _case(make_case, section):
 
 
 @ALL
-@pytest.mark.xla
 def test_each_loss_term_agrees_with_numpy(case):
     terms = case.gradient(case.vector, case.rollout).terms
     expected, steps = case.twin.losses(case.rollout), case.rollout.steps

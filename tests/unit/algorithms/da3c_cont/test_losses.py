@@ -68,9 +68,8 @@ def targets_of(settings, rollout, values, ratios):
     return np.stack(columns, axis=-1)
 
 
-@pytest.mark.parametrize("sigma", ["state", "free"])
+@pytest.mark.parametrize("sigma", ["state", pytest.param("free", marks=pytest.mark.xla)])
 @pytest.mark.parametrize("correction", [{}, {"policy_clip": 0.2}, {"vtrace": True}])
-@pytest.mark.xla
 def test_each_term_agrees_with_scipy(continuous, sigma, correction):
     config = continuous.Config({**SECTION, **correction, "sigma": sigma})
     continuous.prepare_to_fork()
