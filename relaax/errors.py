@@ -2,7 +2,8 @@
 
 RelaaxError
 ├── ConfigurationError      the user's flags or files cannot be used: one line, exit status 2
-│   └── NotContinued        a learner does not continue what is published
+│   ├── NotContinued        a learner does not continue what is published
+│   └── OtherConfiguration  values were published with another configuration
 ├── ProtocolError           a peer broke the RLX protocol: only its connection is closed
 │   ├── InvalidState        a state that the network cannot take
 │   └── AccessDenied        it has not proved that it may connect
@@ -33,6 +34,10 @@ class ConfigurationError(RelaaxError):
 
 class NotContinued(ConfigurationError, ValueError):
     """A learner's values would replace published ones of another training, or newer ones."""
+
+
+class OtherConfiguration(ConfigurationError, ValueError):
+    """Values were published by a process with another configuration than this one."""
 
 
 class ProtocolError(RelaaxError):

@@ -20,6 +20,7 @@ class CemBuilder(PopulationBuilder[Config]):
             self.config.initial(),
             keys.candidates,
             keys.episodes,
+            self.config.imprint(),
             keys.elites,
             keys.initial_std,
             keys.extra_std,

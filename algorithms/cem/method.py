@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from relaax.algorithm_base import DEFAULT, FloatVector, Version
-from relaax.learning.population import PopulationLearner, names_of
+from relaax.learning.population import Imprint, PopulationLearner, names_of
 
 Array = npt.NDArray[np.float32]
 
@@ -26,20 +26,21 @@ class CrossEntropyMethod(PopulationLearner):
         mean: FloatVector,
         count: int,
         episodes: int,
+        imprint: Imprint,
         elites: int,
         initial_std: float,
         extra_std: float,
         decay_generations: int,
         seed: int,
     ) -> None:
-        super().__init__(table, count, episodes)
+        super().__init__(table, count, episodes, imprint)
         self._mean, self._count, self._elites = mean, count, elites
         self._std = np.full(mean.size, initial_std, np.float32)
         self._extra_std, self._decay_generations = extra_std, decay_generations
         self._seed = seed
         self._draw()
 
-    def improve(self, scores: Array, draw: int) -> Mapping[str, float]:
+    def improve(self, scores: Array) -> Mapping[str, float]:
         """See PopulationLearner: fit the distribution to the elites, and draw anew."""
         best = np.argsort(-scores, kind="stable")[: self._elites]
         elites = self._candidates[best]
@@ -54,13 +55,13 @@ class CrossEntropyMethod(PopulationLearner):
     def publish_again(self) -> None:
         """See PopulationLearner: the candidates are the same."""
         names = names_of(self._count)
-        self._new = {DEFAULT: self._mean, **dict(zip(names, self._candidates, strict=True))}
+        new = {DEFAULT: self._mean, **dict(zip(names, self._candidates, strict=True))}
+        self._new = {name: self.stamped(vector) for name, vector in new.items()}
 
     def published(self, policy: str, version: Version) -> None:
-        """Wait for episodes with this version of a candidate."""
+        """See Learner."""
+        super().published(policy, version)
         del self._new[policy]
-        if policy != DEFAULT:
-            self.expect(policy, version.number)
 
     def state(self) -> Mapping[str, npt.NDArray[np.generic]]:
         """See Learner."""
@@ -81,4 +82,5 @@ class CrossEntropyMethod(PopulationLearner):
         random = np.random.default_rng([self._seed, self.generation])  # others after a restart
         noise = random.standard_normal((self._count, self._mean.size), np.float32)
         self._candidates = self._mean + std * noise
+        self.begin(self._candidates)
         self.publish_again()

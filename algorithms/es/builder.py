@@ -17,9 +17,8 @@ class EsBuilder(PopulationBuilder[Config]):
     """Evolution strategies of discrete or continuous actions."""
 
     def policy(self, seed: int) -> PolicyParts:
-        """See PopulationBuilder: workers make candidates of the mean and of a seed."""
-        settings, size = self.config.settings, self.network().manifest.size
-        variant_of = partial(candidate_of, size=size, sigma=settings.sigma, seed=settings.seed or 0)
+        """See PopulationBuilder: workers make candidates of the published mean."""
+        variant_of = partial(candidate_of, imprint=self.config.imprint())
         return replace(super().policy(seed), variant_of=variant_of)
 
     def learner(self, home: Home) -> Learner:
@@ -30,8 +29,9 @@ class EsBuilder(PopulationBuilder[Config]):
             mean,
             keys.candidates,
             keys.episodes,
+            self.config.imprint(),
             keys.sigma,
             Adam(mean.size, AdamSettings(weight_decay=keys.weight_decay)),
             keys.learning_rate,
-            keys.seed or 0,
+            int(home.random.integers(2**63)) if keys.seed is None else keys.seed,
         )

@@ -2,7 +2,8 @@
 
 Salimans et al. 2017, "Evolution strategies as a scalable alternative to reinforcement learning"
 (https://arxiv.org/abs/1703.03864), algorithm 2: noise is drawn by its seed where it is needed, so
-that the mean alone goes to workers. Candidates are mirrored, and returns are ranks (section 2.1).
+that the mean alone goes to workers, and returns alone come back. The seed is the stamp that the
+mean is published with. Candidates are mirrored, and returns are ranks (section 2.1).
 """
 
 from collections.abc import Mapping
@@ -11,28 +12,28 @@ import numpy as np
 import numpy.typing as npt
 
 from relaax.algorithm_base import DEFAULT, FloatVector, Version
-from relaax.learning.population import PopulationLearner, names_of, place_of
+from relaax.learning.population import Imprint, PopulationLearner, place_of
 from relaax.learning.population.learner import centred_ranks
 from relaax.parameters.optimizers import Adam
 
 Array = npt.NDArray[np.float32]
 
 
-def noise_of(seed: int, version: int, pair: int, size: int) -> FloatVector:
-    """Return the noise float32 [size] of a pair of candidates around the mean of a version."""
-    return np.random.default_rng([seed, version, pair]).standard_normal(size, np.float32)
+def noise_of(stamp: FloatVector, pair: int, size: int) -> FloatVector:
+    """Return the noise float32 [size] of a pair of candidates around the mean with this stamp."""
+    seed = [*stamp.astype(np.int64), pair]
+    return np.random.default_rng(seed).standard_normal(size, np.float32)
 
 
-def candidate_of(
-    name: str, mean: FloatVector, version: int, size: int, sigma: float, seed: int
-) -> FloatVector:
+def candidate_of(name: str, vector: FloatVector, imprint: Imprint) -> FloatVector:
     """Return a candidate's parameters [size]: those at an odd place mirror the one before.
 
-    ``mean`` may be longer: filters' statistics are no parameters.
+    ``vector`` is the mean as it was published, with its stamp and ``sigma`` behind it.
     """
+    mean, sigma = vector[: imprint.stamp.start], vector[imprint.own]
     pair, is_mirrored = divmod(place_of(name), 2)
-    noise = noise_of(seed, version, pair, size)
-    return mean[:size] + np.float32(-sigma if is_mirrored else sigma) * noise
+    noise = noise_of(vector[imprint.stamp], pair, mean.size)
+    return mean - sigma * noise if is_mirrored else mean + sigma * noise
 
 
 class EvolutionStrategy(PopulationLearner):
@@ -44,29 +45,27 @@ class EvolutionStrategy(PopulationLearner):
         mean: FloatVector,
         count: int,
         episodes: int,
+        imprint: Imprint,
         sigma: float,
         adam: Adam,
         learning_rate: float,
         seed: int,
     ) -> None:
-        super().__init__(table, count, episodes)
+        super().__init__(table, count, episodes, imprint)
         self._mean, self._count = mean.copy(), count
         self._sigma, self._adam, self._learning_rate = sigma, adam, learning_rate
         self._seed = seed
-        self._is_published = False
+        self._begin()
 
-    def improve(self, scores: Array, draw: int) -> Mapping[str, float]:
-        """See PopulationLearner: one step of Adam along ``sum of ranks * noise / (n sigma)``.
-
-        A draw is the version of the mean that the noise was drawn for.
-        """
+    def improve(self, scores: Array) -> Mapping[str, float]:
+        """See PopulationLearner: one step of Adam along ``sum of ranks * noise / (n sigma)``."""
         size, ranks = self._mean.size, centred_ranks(scores)
         gradient = np.zeros(size, np.float32)
         for pair, (one, mirrored) in enumerate(ranks.reshape(-1, 2)):
-            gradient += (one - mirrored) * noise_of(self._seed, draw, pair, size)
+            gradient += (one - mirrored) * noise_of(self.stamp, pair, size)
         gradient /= np.float32(self._count * self._sigma)
         self._adam.apply(self._mean, -gradient, self._learning_rate)
-        self._is_published = False
+        self._begin()
         return {
             "gradient norm": float(np.linalg.norm(gradient)),
             "size of the mean": float(np.linalg.norm(self._mean)),
@@ -74,17 +73,16 @@ class EvolutionStrategy(PopulationLearner):
 
     def values(self) -> Mapping[str, FloatVector]:
         """Return the mean, unless it has been published."""
-        return {} if self._is_published else {DEFAULT: self._mean.copy()}
+        return {} if self._is_published else {DEFAULT: self.stamped(self._mean)}
 
     def publish_again(self) -> None:
-        """See PopulationLearner; the new version has other noise."""
+        """See PopulationLearner: the candidates are the same."""
         self._is_published = False
 
     def published(self, policy: str, version: Version) -> None:
-        """Wait for episodes with the candidates around this version."""
+        """See Learner."""
+        super().published(policy, version)
         self._is_published = True
-        for name in names_of(self._count):
-            self.expect(name, version.number, draw=version.number)
 
     def state(self) -> Mapping[str, npt.NDArray[np.generic]]:
         """See Learner."""
@@ -97,4 +95,9 @@ class EvolutionStrategy(PopulationLearner):
         self.generation = int(state["generation"][0])
         for name, slot in self._adam.slots().items():
             slot[:] = state[name]
+        self._begin()
+
+    def _begin(self) -> None:
+        """Wait for the candidates around the mean as it is now, once it is published."""
+        self.begin(self._mean, self._sigma, str(self._seed))
         self._is_published = False

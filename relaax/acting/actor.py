@@ -51,7 +51,8 @@ class Actor(EvaluatorBase, Generic[BatchT]):
     ``exploration``, of which ``places`` says how much. With parts for ``evaluation`` it makes
     evaluators: actors that record nothing. ``executed`` knows which actions may be reported as
     executed; without it none may. ``previous`` are inputs of the network beside the observations.
-    With ``policies`` another policy than ``policy`` may act in each slot.
+    With ``policies`` another policy than ``policy`` may act in each slot. ``stamp`` is for labels
+    of steps; see ``Recording``.
     """
 
     def __init__(
@@ -75,6 +76,7 @@ class Actor(EvaluatorBase, Generic[BatchT]):
         executed: ExecutedActions | None = None,
         previous: PreviousStep | None = None,
         policies: SlotPolicies | None = None,
+        stamp: slice | None = None,
     ) -> None:
         self._preprocessor = preprocessor
         self._policy = policy
@@ -84,7 +86,14 @@ class Actor(EvaluatorBase, Generic[BatchT]):
         self._recording: Recording[BatchT] | None = None
         if rollouts is not None:
             self._recording = Recording(
-                rollouts, experience, columns, clip_rewards, reward_scale, reward_filter, executed
+                rollouts,
+                experience,
+                columns,
+                clip_rewards,
+                reward_scale,
+                reward_filter,
+                executed,
+                stamp,
             )
         self._experience = experience
         self._random = random

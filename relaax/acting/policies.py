@@ -182,14 +182,14 @@ class PulledPolicies:
 class VariantPolicies:
     """``PoliciesByName`` whose parameters are made here of those of the ``default`` policy.
 
-    ``variant_of`` returns the parameters of a name, of the default ones and their version: once for
-    each version. Episodes are played to their end with the parameters that they begin with.
+    ``variant_of`` returns the parameters of a name, of the default policy's vector: once for each
+    version. Episodes are played to their end with the parameters that they begin with.
     """
 
     def __init__(
         self,
         default: PolicyHolder,
-        variant_of: Callable[[str, FloatVector, int], FloatVector],
+        variant_of: Callable[[str, FloatVector], FloatVector],
         unpack: Callable[[FloatVector], NetworkParameters],
     ) -> None:
         self._default = default
@@ -221,7 +221,7 @@ class VariantPolicies:
     def _variant(self, name: str, default: Policy) -> Policy:
         if default.vector is None:
             raise RuntimeError(f"policy {name!r}: the vector of the default policy is not kept")
-        made = self._variant_of(name, default.vector, default.version.number)
+        made = self._variant_of(name, default.vector)
         return replace(default, parameters=self._unpack(made), name=name)
 
 

@@ -17,6 +17,7 @@ from relaax.learning.rollouts.labels import (
     GROUP,
     LABELS,
     POLICY_NAME,
+    POLICY_STAMP,
     POLICY_VERSION,
     name_column,
 )
@@ -82,7 +83,8 @@ class Recording(Generic[BatchT]):
 
     Recorded rewards have gone through a ``reward_filter``, were multiplied by ``reward_scale``, and
     with ``clip_rewards`` were cut to [-1, 1] after that. ``executed`` knows which actions were
-    executed in the place of others. ``columns`` say which labels are recorded.
+    executed in the place of others. ``columns`` say which labels are recorded; ``stamp`` is where
+    a policy's vector has its ``POLICY_STAMP``.
     """
 
     def __init__(
@@ -94,6 +96,7 @@ class Recording(Generic[BatchT]):
         reward_scale: float = 1.0,
         reward_filter: ZFilter | None = None,
         executed: ExecutedActions | None = None,
+        stamp: slice | None = None,
     ) -> None:
         self.rollouts = rollouts
         self._sink = sink
@@ -102,6 +105,7 @@ class Recording(Generic[BatchT]):
         self._reward_scale = reward_scale
         self._reward_filter = reward_filter
         self._executed = executed
+        self._stamp = stamp
 
     def forget(self, slots: IntArray, *, is_complete: bool) -> None:
         """Forget environments; hand over what they have begun if it ``is_complete``."""
@@ -148,10 +152,16 @@ class Recording(Generic[BatchT]):
         columns: Mapping[str, Any] = {
             POLICY_NAME: lambda: name_column([policy.name]),
             POLICY_VERSION: lambda: np.array([policy.version.number]),
+            POLICY_STAMP: lambda: self._stamp_of(policy),
             AGENT: lambda: name_column([agent.name for agent in who]),
             GROUP: lambda: name_column([agent.group for agent in who]),
         }
         return {name: columns[name]() for name in self._labels}
+
+    def _stamp_of(self, policy: Policy) -> Array:
+        if self._stamp is None or policy.vector is None:
+            raise RuntimeError(f"the vector of policy {policy.name!r} has no stamp")
+        return policy.vector[np.newaxis, self._stamp]
 
     def _learnt(self, rewards: Array) -> Array:
         """Return rewards [S] as they are learnt from: filtered, scaled, and cut to [-1, 1]."""

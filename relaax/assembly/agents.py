@@ -80,6 +80,8 @@ def make_actor(
         return unpack(vector[:size])
 
     def parameters_of(vector: FloatVector) -> NetworkParameters:
+        if parts.imprint is not None:
+            parts.imprint.require(vector)
         if worker is None:  # the statistics are published behind the parameters
             filters.use(filters.separated(vector)[1])
         return own_of(vector)
@@ -126,6 +128,7 @@ def make_actor(
         ),
         places=parts.places,
         policies=policies,
+        stamp=None if parts.imprint is None else parts.imprint.stamp,
     )
 
 

@@ -20,6 +20,7 @@ from relaax.learning.model import PolicyModel
 from relaax.learning.networks import POLICY, Network
 from relaax.learning.networks.manifest import NetworkParameters
 from relaax.learning.policy import CurrentPolicy, Seat
+from relaax.learning.population.imprint import Imprint
 from relaax.learning.rollouts import Columns
 from relaax.learning.steps import EpisodeRows, episode_schema, schema_of
 from relaax.observations import Shapes
@@ -74,9 +75,11 @@ class PolicyParts:
     policy_of: Callable[[Seat], str] | None = None
     #: Whether such an episode is played to its end with the parameters that it began with.
     pins_episodes: bool = False
-    #: Makes the parameters [size] of a name of the default policy's vector and of its version, when
-    #: an episode begins; None: a name has parameters of its own, which a learner publishes.
-    variant_of: Callable[[str, FloatVector, int], FloatVector] | None = None
+    #: Makes the parameters [size] of a name of the default policy's vector, when an episode begins;
+    #: None: a name has parameters of its own, which a learner publishes.
+    variant_of: Callable[[str, FloatVector], FloatVector] | None = None
+    #: The numbers behind the parameters, which must fit the configuration here; None without any.
+    imprint: Imprint | None = None
 
 
 @dataclass(frozen=True)

@@ -36,7 +36,12 @@ class PopulationBuilder(MethodBuilder[ConfigT]):
         def candidate(seat: Seat) -> str:
             return names[place_in_turn(seat, len(names))]
 
-        return replace(super().policy(seed), policy_of=candidate, pins_episodes=True)
+        return replace(
+            super().policy(seed),
+            policy_of=candidate,
+            pins_episodes=True,
+            imprint=self.config.imprint(),
+        )
 
     def experience(self) -> ExperienceParts:
         """See MethodBuilder: a row of each episode, which is drawn once."""
@@ -52,10 +57,11 @@ class PopulationBuilder(MethodBuilder[ConfigT]):
         )
 
     def parameters(self) -> ParameterParts:
-        """See MethodBuilder: the policy that evaluations play with, and the filters' statistics."""
+        """See MethodBuilder: the policy that evaluations play with, and the numbers behind it."""
         config = self.config
+        behind = [config.imprint().numbers(), *config.filters().initial()]
         return ParameterParts(
-            initial=np.concatenate([config.initial(), *config.filters().initial()]),
+            initial=np.concatenate([config.initial(), *behind]),
             fingerprint=config.fingerprint(),
             max_global_step=config.settings.max_global_step,
         )

@@ -17,22 +17,30 @@ from relaax.learning.networks import (
     initial_parameters,
     read_network,
 )
+from relaax.learning.population.imprint import Imprint
 from relaax.learning.population.settings import PopulationSettings
-from relaax.learning.rollouts.labels import POLICY_NAME, POLICY_VERSION
+from relaax.learning.rollouts.labels import POLICY_NAME, POLICY_STAMP
 from relaax.learning.shapes import stacked_shape
 from relaax.spaces import Space, discrete
+
+#: The keys that workers apply: they must be the learner's.
+KEYS_OF_WORKERS = (
+    "candidates", "longest_episode", "hidden_layers", "network", "history_len", "continuous",
+    "action_size", "action_low", "action_high", "action_scale", "filter_states", "clip_rewards",
+    "reward_scale",
+)  # fmt: skip
 
 
 class PopulationConfig(MethodConfig):
     """The typed settings, checked once, and the policy that they describe: it draws nothing.
 
-    Derived classes set ``algorithm``, its name in checkpoints. Steps carry the name of the policy
-    that acted, and its version.
+    Derived classes set ``algorithm``, its name in checkpoints. Episodes carry the name of the
+    policy that acted, and the stamp of its generation.
     """
 
     algorithm: str
     settings: PopulationSettings
-    extras = (POLICY_NAME, POLICY_VERSION)
+    extras = (POLICY_NAME, POLICY_STAMP)
 
     def __init__(self, config: Mapping[str, Any], settings: PopulationSettings) -> None:
         super().__init__(config)
@@ -67,12 +75,23 @@ class PopulationConfig(MethodConfig):
             return np.zeros(manifest.size, np.float32)
         return initial_parameters(manifest, settings.initialization, settings.seed)
 
+    def own_numbers(self) -> tuple[float, ...]:
+        """Return the numbers that workers make candidates with, and take from the publication."""
+        return ()
+
+    def imprint(self) -> Imprint:
+        """Return the numbers behind each policy's parameters."""
+        keys = self.settings.model_dump(mode="json", include=set(KEYS_OF_WORKERS))
+        size, tail = self.network.manifest.size, self.filters().length
+        return Imprint(size, keys, self.own_numbers(), tail)
+
     def fingerprint(self) -> dict[str, Any]:
         """Return the properties that a checkpoint must agree on, as JSON values."""
         specs = self.network.manifest.specs
         return {
             "algorithm": self.algorithm,
             "parameters": [[spec.name, list(spec.shape)] for spec in specs],
+            "numbers_behind": len(self.imprint().numbers()),
             **self.units(),
             **self.filters().fingerprint(),
         }

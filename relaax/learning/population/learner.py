@@ -7,8 +7,9 @@ from time import monotonic
 import numpy as np
 import numpy.typing as npt
 
-from relaax.algorithm_base import Input, Learner, Step
-from relaax.learning.rollouts.labels import POLICY_NAME, POLICY_VERSION, names_in
+from relaax.algorithm_base import FloatVector, Input, Learner, Step, Version
+from relaax.learning.population.imprint import Imprint, stamp_of
+from relaax.learning.rollouts.labels import POLICY_NAME, POLICY_STAMP, names_in
 from relaax.learning.steps import EpisodeBatch, episodes_of
 
 FloatArray = npt.NDArray[np.float32]
@@ -33,37 +34,43 @@ class PopulationLearner(Learner):
     """Scores ``count`` candidates, each by the mean of its first ``episodes`` returns.
 
     Derive from it. ``improve`` is given the scores of a generation, and makes the next one. Call
-    ``expect`` with the version of each published candidate: episodes of others, as of the
-    generation before, are passed over. If they come alone for ``AGAIN_S`` seconds, the parameter
-    server may have gone on from a checkpoint: ``publish_again`` is called.
+    ``begin`` with the content of each generation, and publish what ``stamped`` returns: episodes
+    with another stamp, as of the generation before, are passed over. If they come alone for
+    ``AGAIN_S`` seconds, the parameter server may have gone on from a checkpoint: ``publish_again``
+    is called.
     """
 
-    def __init__(self, table: str, count: int, episodes: int) -> None:
+    def __init__(self, table: str, count: int, episodes: int, imprint: Imprint) -> None:
         self.inputs = {table: Input(1, episodes_of, is_on_policy=True)}
         #: Generations so far.
         self.generation = 0
-        self._names, self._episodes = names_of(count), episodes
-        #: Which draw of the generation's candidates an episode was played with, by their name and
-        #: version, and the returns of each draw by name.
-        self._draws: dict[tuple[str, int], int] = {}
-        self._returns: dict[int, dict[str, list[float]]] = {}
+        self._names, self._episodes, self._imprint = names_of(count), episodes, imprint
+        #: Of this generation.
+        self.stamp: FloatVector = np.zeros(0, np.float32)
+        self._returns: dict[str, list[float]] = {}
         #: When an episode of this generation came, or it was published.
         self._heard_at = monotonic()
 
     @abstractmethod
-    def improve(self, scores: FloatArray, draw: int) -> Mapping[str, float]:
-        """Make the next generation, by the scores [N] of a draw; return numbers to be shown."""
+    def improve(self, scores: FloatArray) -> Mapping[str, float]:
+        """Make the next generation, by the scores [N] of this one; return numbers to be shown."""
 
     @abstractmethod
     def publish_again(self) -> None:
         """Let ``values`` return what has been published of this generation."""
 
-    def expect(self, name: str, version: int, draw: int = 0) -> None:
-        """Score episodes that carry this name and version.
+    def begin(self, *content: npt.ArrayLike) -> None:
+        """Wait for episodes of a generation whose candidates are made of ``content``."""
+        self.stamp = stamp_of(self.generation, *content)
+        self._returns = {name: [] for name in self._names}
+        self._heard_at = monotonic()
 
-        ``draw`` is another number where the candidates are others than those published before.
-        """
-        self._draws[name, version] = draw
+    def stamped(self, parameters: FloatVector) -> FloatVector:
+        """Return the vector that is published of parameters [size]."""
+        return np.concatenate([parameters, self._imprint.numbers(self.stamp)])
+
+    def published(self, policy: str, version: Version) -> None:
+        """See Learner: its episodes may come from now on."""
         self._heard_at = monotonic()
 
     def steps(self, batches: Mapping[str, EpisodeBatch]) -> Iterator[Step]:
@@ -71,35 +78,23 @@ class PopulationLearner(Learner):
         (batch,) = batches.values()
         for place in np.flatnonzero(batch.is_complete).tolist():
             self._score(batch, place)
-        draw = self._complete()
-        if draw is None:
+        if min(map(len, self._returns.values())) < self._episodes:
             yield Step(updates=0)
             return
-        scores = np.array([np.mean(found) for found in self._returns[draw].values()], np.float32)
-        self._returns.clear()
-        self._draws.clear()
+        scores = np.array([np.mean(found) for found in self._returns.values()], np.float32)
         self.generation += 1
-        terms = self.improve(scores, draw)
+        terms = self.improve(scores)
         yield Step(
             terms={"mean score": float(scores.mean()), "best score": float(scores.max()), **terms}
         )
 
-    def _complete(self) -> int | None:
-        """Return a draw of which all candidates are scored, if there is one."""
-        for draw, returns in self._returns.items():
-            if min(map(len, returns.values())) >= self._episodes:
-                return draw
-        return None
-
     def _score(self, batch: EpisodeBatch, place: int) -> None:
         """Count an episode that a candidate of this generation has played."""
-        name = str(names_in(batch.extras[POLICY_NAME][place]))
-        draw = self._draws.get((name, int(batch.extras[POLICY_VERSION][place])))
-        if draw is None:
+        returns = self._returns.get(str(names_in(batch.extras[POLICY_NAME][place])))
+        if returns is None or (batch.extras[POLICY_STAMP][place] != self.stamp).any():
             self._publish_where_nothing_is_heard()
             return
         self._heard_at = monotonic()
-        returns = self._returns.setdefault(draw, {each: [] for each in self._names})[name]
         if len(returns) < self._episodes:
             returns.append(float(batch.returns[place]))
 

@@ -15,6 +15,9 @@ from relaax.replay.schema import Column
 #: The name of the policy that chose, and the version of its parameters.
 POLICY_NAME, POLICY_VERSION = "policy_name", "policy_version"
 
+#: The numbers right behind the policy's parameters, by which its learner knows a publication.
+POLICY_STAMP, STAMP_SIZE = "policy_stamp", 2
+
 #: The names of the agent and of its group, as in ``relaax.steps.AgentName``.
 AGENT, GROUP = "agent", "group"
 
@@ -27,6 +30,7 @@ _NAME = Column(np.dtype(np.uint8), (NAME_BYTES,))
 LABELS: Mapping[str, Column] = {
     POLICY_NAME: _NAME,
     POLICY_VERSION: Column(np.dtype(np.int64)),
+    POLICY_STAMP: Column(np.dtype(np.float32), (STAMP_SIZE,)),
     AGENT: _NAME,
     GROUP: _NAME,
 }

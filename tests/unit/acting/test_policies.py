@@ -31,6 +31,7 @@ from relaax.learning.rollouts.labels import (
     GROUP,
     LABELS,
     POLICY_NAME,
+    POLICY_STAMP,
     POLICY_VERSION,
     name_column,
     names_in,
@@ -42,9 +43,7 @@ from relaax.steps import START, TERMINATED, AgentName
 
 LABELLED = replace(
     SMALL_COLUMNS,
-    extras=Columns.of(
-        SMALL, Categorical(2), extras=[LOG_PROBABILITY, POLICY_NAME, POLICY_VERSION, AGENT, GROUP]
-    ).extras,
+    extras=Columns.of(SMALL, Categorical(2), extras=[LOG_PROBABILITY, *LABELS]).extras,
 )
 
 #: Seeds of the parameters of policies, by name; the default policy has 5.
@@ -83,6 +82,7 @@ class Population(Driven):
             exploration=NoNoise(Categorical(2)),
             places=places,
             policies=NamedPolicies(name_of, self.policies_of(policy, pins_episodes), places),
+            stamp=slice(2),
         )
         super().__init__(self.actor)
 
@@ -228,6 +228,8 @@ class TestLabels:
             columns = self.joined(population.kept.rollouts)
         assert names_in(columns[POLICY_NAME]).tolist() == ["candidate1", "candidate2"]
         assert columns[POLICY_VERSION].tolist() == [3, 3]
+        vectors = [small_values(seed=SEEDS[f"candidate{number}"]).vector for number in (1, 2)]
+        np.testing.assert_array_equal(columns[POLICY_STAMP], [each[:2] for each in vectors])
         assert names_in(columns[AGENT]).tolist() == ["left", "right"]
         assert names_in(columns[GROUP]).tolist() == ["red", "blue"]
 
@@ -260,8 +262,8 @@ class Variants(Population):
     def policies_of(self, default, pins_episodes):
         self.default, self.made = default, []
 
-        def variant_of(name, vector, version):
-            self.made.append((name, version))
+        def variant_of(name, vector):
+            self.made.append((name, vector[0]))
             return small_values(seed=SEEDS.get(name, 5)).vector
 
         return VariantPolicies(default, variant_of, unpack)
@@ -273,11 +275,12 @@ def test_variants_are_made_once_of_each_version_of_the_default_policy():
         slots = population.open(4)
         population.step(slots, START)
         population.step(slots, 0)
-        assert population.made == [("one", 0), ("two", 0)]
+        first = small_values().vector[0]
+        assert population.made == [("one", first), ("two", first)]
         assert sorted(population.model.sizes[:3]) == [1, 1, 2]
         population.default.publish(small_values(4, seed=6))
         population.step(slots[:1], TERMINATED | START)
-        assert population.made[2:] == [("one", 4)]
+        assert population.made[2:] == [("one", small_values(seed=6).vector[0])]
         newest, before = EvaluatedPolicy(4, 0), EvaluatedPolicy(0, 0)
         assert population.actor.policies(slots) == [newest, before, before, before]
         assert population.parameters.asked == []

@@ -12,7 +12,7 @@ from relaax.assembly.population import place_in_turn
 from relaax.configuration.algorithm_loader import load_algorithm
 from relaax.learning.filters.statistics import unpacked
 from relaax.learning.policy import Seat
-from relaax.learning.rollouts.labels import POLICY_NAME, POLICY_VERSION, names_in
+from relaax.learning.rollouts.labels import POLICY_NAME, POLICY_STAMP, names_in
 from relaax.replay.step_batch import StepBatch
 from relaax.steps import START, TERMINATED, Steps
 
@@ -68,12 +68,12 @@ def test_an_episode_comes_as_its_return_with_the_candidate_that_played_it(name):
     assert (batch.returns.tolist(), batch.steps.tolist()) == ([3], [2])
     assert batch.is_complete.all()
     assert names_in(batch.extras[POLICY_NAME]).tolist() == ["candidate-0"]
-    assert batch.extras[POLICY_VERSION].tolist() == [0]
-    assert {*spec.schema.columns} == {"reward", "steps", POLICY_NAME, POLICY_VERSION}
+    assert batch.extras[POLICY_STAMP].tolist() == [[0, 0]], "nothing was published"
+    assert {*spec.schema.columns} == {"reward", "steps", POLICY_NAME, POLICY_STAMP}
     for policy in learner.values():
         learner.published(policy, Version(1))
     (step,) = learner.steps({table: batch})
-    assert step.updates == 0, "of an earlier version"
+    assert step.updates == 0, "of no generation"
 
 
 @pytest.mark.parametrize("name", ["cem", "es"])

@@ -1,0 +1,80 @@
+"""The numbers behind a population's parameters: which candidates they are, and of what.
+
+A policy is published with its *stamp*, two numbers that no other generation has, so that an episode
+counts for the candidates that it was played with and for no others, whatever happens to versions.
+Behind the stamp are digests of the keys that workers apply, which must be the learner's, and the
+numbers that workers make candidates with.
+"""
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from relaax.algorithm_base import FloatVector
+from relaax.errors import OtherConfiguration
+from relaax.learning.rollouts.labels import STAMP_SIZE
+
+
+def stamp_of(*content: npt.ArrayLike) -> FloatVector:
+    """Return the stamp float32 [2] of arrays: other content has another stamp."""
+    digest = hashlib.blake2b(digest_size=3 * STAMP_SIZE)
+    for each in content:
+        digest.update(np.ascontiguousarray(each).tobytes())
+    return _three_byte_numbers(digest.digest())
+
+
+class Imprint:
+    """Writes the numbers behind ``size`` parameters, and reads them in workers.
+
+    ``keys`` are values by name that workers apply; ``own`` are the numbers that candidates are made
+    with, which workers take from the vector. ``tail`` is the length of filters' statistics behind.
+    """
+
+    def __init__(
+        self, size: int, keys: Mapping[str, Any], own: Sequence[float] = (), tail: int = 0
+    ) -> None:
+        self._names = [*keys]
+        digests = [_digest(value) for value in keys.values()]
+        self._numbers = np.array([*digests, *own], np.float32)
+        first = size + STAMP_SIZE
+        self._keys = slice(first, first + len(digests))
+        #: Where the stamp and the own numbers are in a vector.
+        self.stamp = slice(size, first)
+        self.own = slice(self._keys.stop, self._keys.stop + len(own))
+        self._length = self.own.stop + tail
+
+    def numbers(self, stamp: FloatVector | None = None) -> FloatVector:
+        """Return the numbers behind parameters; without a stamp, of episodes that do not count."""
+        first = np.zeros(STAMP_SIZE, np.float32) if stamp is None else stamp
+        return np.concatenate([first, self._numbers])
+
+    def require(self, vector: FloatVector) -> None:
+        """Raise OtherConfiguration for a vector of a process with other keys than these."""
+        if len(vector) != self._length:
+            raise OtherConfiguration(
+                f"the population's vectors have {len(vector):,} numbers, and {self._length:,} by "
+                "the configuration here, as with another network or filter_states. Let all "
+                "processes of a training read one configuration"
+            )
+        own = self._numbers[: len(self._names)]
+        others = [self._names[place] for place in np.flatnonzero(vector[self._keys] != own)]
+        if others:
+            raise OtherConfiguration(
+                f"{', '.join(others)}: the population was published with another value than the "
+                "one here. Let all processes of a training read one configuration"
+            )
+
+
+def _digest(value: Any) -> int:
+    """Return a whole number that other values hardly have, below 2**24."""
+    text = json.dumps(value, sort_keys=True, default=repr)
+    return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=3).digest())
+
+
+def _three_byte_numbers(digest: bytes) -> FloatVector:
+    numbers = [int.from_bytes(digest[begin : begin + 3]) for begin in range(0, len(digest), 3)]
+    return np.array(numbers, np.float32)
