@@ -69,8 +69,11 @@ class Update(Protocol):
     ) -> tuple[FloatVector, FloatArray, Mapping[str, float]]:
         """Return the gradients of all that is learnt, joined [sizes], errors [B] and terms."""
 
-    def load(self, joined: FloatVector, number: int) -> None:
-        """Take all that is learnt [sizes] after the update of this number; targets follow."""
+    def load(self, joined: FloatVector, before: int, number: int) -> None:
+        """Take all that is learnt [sizes] after the updates behind ``before`` up to ``number``.
+
+        Targets follow where one of these moves them.
+        """
 
     def begin(self, joined: FloatVector) -> None:
         """Take all that is learnt [sizes] before the first update; targets are copies."""
@@ -143,16 +146,18 @@ class OffPolicyLearner(Learner):
     def take(self, values: Values) -> None:
         """Go on with values that are elsewhere: the first ones, or those after an update.
 
-        Targets follow an update; before any update they are copies.
+        Targets follow after so many updates of all learners; where none is known here they are
+        copies.
         """
-        is_first, self._version = self._version is None, values.version
+        is_new = self._version is None and not self._updates
+        self._version = values.version
         if values.vector is None:
             return
-        self._updates += not is_first
-        if self._updates:
-            self._update.load(values.vector, self._updates)
-        else:
+        before, self._updates = self._updates, values.version.number
+        if is_new:
             self._update.begin(values.vector)
+        else:
+            self._update.load(values.vector, before, self._updates)
 
     def values(self) -> Mapping[str, FloatVector]:
         """Return the policy's parameters, unless they are elsewhere."""

@@ -96,10 +96,13 @@ class GraphUpdate(ABC):
         joined, errors, terms = self._joined(*vars(batch).values())
         return joined.numpy(), errors.numpy(), _numbers(terms)
 
-    def load(self, joined: FloatVector, number: int) -> None:
-        """Take all variables from elsewhere after the update of this number."""
+    def load(self, joined: FloatVector, before: int, number: int) -> None:
+        """Take all variables from elsewhere after the updates behind ``before`` up to ``number``.
+
+        Followers move once where one of these moves them.
+        """
         self.variables.load(joined)
-        if self._moves_followers(number):
+        if number // self._target_every > before // self._target_every:
             self._following()
 
     def begin(self, joined: FloatVector) -> None:

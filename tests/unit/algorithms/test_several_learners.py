@@ -115,6 +115,40 @@ def test_asynchronous_gradients_are_updates_of_their_own():
     np.testing.assert_array_equal(second.state()["policy"], server.bridge().pull().vector)
 
 
+def test_targets_follow_after_so_many_updates_of_all_learners():
+    """Of Gorila: the second of two updates moves the target of each learner when it hears of it."""
+    module = load_algorithm(REPOSITORY / "algorithms" / "dqn").module
+    section = {**CASES["dqn"][0], "learners": {"count": 2, "gradients": "asynchronous"}}
+    server = module.ParameterServer(module.Config(section), NoSaver(), NullMetrics())
+    first, second = (
+        DrivenLearner(module.make_learner(module.Config(section), 3), server.bridge())
+        for _ in range(2)
+    )
+    initial = second.state()["target"]
+    first.step({"all": batch("dqn", 1)})
+    np.testing.assert_array_equal(first.state()["target"], initial)
+    second.step({"all": batch("dqn", 2)})
+    np.testing.assert_array_equal(second.state()["target"], server.bridge().pull().vector)
+    first.step({"all": batch("dqn", 3)})  # the third update
+    np.testing.assert_array_equal(first.state()["target"], first.state()["policy"])
+    second.step({"all": batch("dqn", 4)})
+    assert server.bridge().pull().version.number == 4
+
+
+def test_a_gradient_that_waits_for_another_is_no_update_of_targets():
+    module = load_algorithm(REPOSITORY / "algorithms" / "dqn").module
+    learners = {"count": 2, "gradients": "asynchronous"}
+    section = {**CASES["dqn"][0], "learners": learners, "combine_gradients": {"average_of": 4}}
+    server = module.ParameterServer(module.Config(section), NoSaver(), NullMetrics())
+    learner = DrivenLearner(module.make_learner(module.Config(section), 3), server.bridge())
+    initial = learner.state()["target"]
+    for number in range(7):
+        assert learner.step({"all": batch("dqn", number)}).updates == 1
+    np.testing.assert_array_equal(learner.state()["target"], initial)
+    learner.step({"all": batch("dqn", 7)})
+    np.testing.assert_array_equal(learner.state()["target"], learner.state()["policy"])
+
+
 def test_a_learner_that_starts_again_goes_on_with_what_is_there():
     module = load_algorithm(REPOSITORY / "algorithms" / "dqn").module
     config = module.Config({**CASES["dqn"][0], "learners": {"count": 1}})
