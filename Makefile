@@ -69,9 +69,9 @@ test-all: ## run all tests: images, clusters, the wheel, benchmarks, the site, a
 	$(MAKE) fuzz-all
 
 # Each of its processes imports all tests: those of other folders are left out, and what is compiled is kept, also where
-# the environment says that Python writes none.
+# the environment says that Python writes none. Libraries were compiled when they were installed.
 unit: export PYTHONDONTWRITEBYTECODE :=
-unit: export PYTHONPYCACHEPREFIX := $(CURDIR)/build/bytecode
+unit: export PYTHONPYCACHEPREFIX :=
 unit: install-test ## run the fast tests alone, on all cores
 	$(BIN)/python -m pytest -n $(CORES) --dist worksteal --areas '$(AREAS)' -m 'not integration and not learning' tests/unit
 
