@@ -7,7 +7,7 @@ BIN := $(VENV)/bin
 # PyTorch for the benchmarks, as an argument of pip: a requirement, or the file of a CPU build.
 TORCH ?= torch
 CORES := $(shell getconf _NPROCESSORS_ONLN)
-# How many tests with real processes run at a time: three for two cores, since they often wait.
+# How many tests that often wait run at a time: three for two cores.
 WAITING := $(shell expr \( 3 \* $(CORES) + 1 \) / 2)
 SOURCES_OF_INSTALL := pyproject.toml setup.py $(wildcard requirements/*.txt) $(shell find protos -name '*.proto')
 # The lock files of what users run.
@@ -73,7 +73,7 @@ test-all: ## run all tests: images, clusters, the wheel, benchmarks, the site, a
 unit: export PYTHONDONTWRITEBYTECODE :=
 unit: export PYTHONPYCACHEPREFIX :=
 unit: install-test ## run the fast tests alone, on all cores
-	$(BIN)/python -m pytest -n $(CORES) --dist worksteal --areas '$(AREAS)' -m 'not integration and not learning' tests/unit
+	$(BIN)/python -m pytest -n $(WAITING) --dist worksteal --areas '$(AREAS)' -m 'not integration and not learning' tests/unit
 
 integration: install-test ## run the tests with real processes alone, on all cores
 	$(BIN)/python -m pytest -n $(WAITING) --dist loadfile --no-loadscope-reorder --areas '$(AREAS)' -m integration
