@@ -79,7 +79,7 @@ integration: install-test ## run the tests with real processes alone, on all cor
 	$(BIN)/python -m pytest -n $(WAITING) --dist loadfile --no-loadscope-reorder --areas '$(AREAS)' -m integration
 
 learning: install-test ## run the small trainings alone, on all cores; what they reach is shown at the end
-	$(BIN)/python -m pytest -n $(CORES) --dist worksteal -m learning -v -rP
+	$(BIN)/python -m pytest -n $(CORES) --dist worksteal --areas '$(AREAS)' -m learning -v -rP
 
 containers: install-test ## build the images of deploy/containers and environments/, and run them; sizes are shown at the end
 	$(BIN)/python -m pytest -v -rP tests/integration/test_images.py tests/integration/test_guarded_images.py

@@ -29,7 +29,9 @@ def test_a_test_is_of_one_area() -> None:
     [
         ("deploy/compose/compose.yaml", ["images", "deployment"]),
         ("environments/ALE/Dockerfile", ["images"]),
-        ("requirements/run.txt", ["images", "package"]),
+        ("requirements/run.txt", ["images", "unpickling", "package"]),
+        ("relaax/net/channels.py", ["machines", "unpickling"]),
+        ("algorithms/trpo/method_tf.py", ["methods"]),
         ("relaax/launcher/engines/ray_cluster.py", ["clusters"]),
         ("benchmarks/soak.py", ["benchmarks"]),
         ("docs/concepts.md", ["site"]),
