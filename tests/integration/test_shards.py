@@ -28,12 +28,15 @@ class Shards:
     def __init__(self, training: Training, count: int, algorithm=None, flags=(), **options):
         self.training = training
         self.urls = [f"127.0.0.1:{free_port()}" for _ in range(count)]
-        parameter_server = {"shards": self.urls, "checkpoint-interval": 1.0, **options}
-        training.configure(
-            {**SMALL_DA3C, **(algorithm or {})}, parameter_server, {"parameter-server": self.urls}
-        )
+        self._algorithm = {**SMALL_DA3C, **(algorithm or {})}
+        self._options = {"shards": self.urls, "checkpoint-interval": 1.0, **options}
+        self.configure()
         self.processes = [self.start(1, *flags)]
         self.processes += [self.start(index) for index in range(2, count + 1)]
+
+    def configure(self) -> None:
+        """Write the YAML file."""
+        self.training.configure(self._algorithm, self._options, {"parameter-server": self.urls})
 
     def start(self, index: int, *flags: str):
         count = len(self.urls)
@@ -61,12 +64,12 @@ def failing_shards(training: Training, fault: str, interval_s: float) -> Shards:
 
 
 def test_a_training_with_three_shards_ends_as_any_other(training: Training):
-    shards = Shards(training, 3, {"max_global_step": 2000})
+    shards = Shards(training, 3, {"max_global_step": 600})
     training.start_rlx_server()
     training.start_environments(2, "--attempts", "2", is_paced=True)
     assert [process.wait() for process in training.processes] == [0] * 5
     (step,) = {shards.steps_saved()[-1]}
-    assert step >= 2000
+    assert step >= 600
     folders = [training.checkpoints] + [
         training.checkpoints / f"shard-{index}-of-3" for index in (2, 3)
     ]
@@ -179,11 +182,20 @@ def test_all_are_stopped_and_go_on_where_they_were(training: Training):
     np.testing.assert_array_equal(after.vector, before.vector)
 
 
-def test_a_checkpoint_of_which_a_part_is_missing_is_refused_by_the_shard_s_name(training: Training):
-    shards = Shards(training, 2, {"max_global_step": 500})
-    training.start_rlx_server()
-    training.start_environments(2, "--attempts", "2", is_paced=True)
+def test_checkpoints_of_fewer_shards_and_of_more_are_refused(training: Training):
+    """One of another number of shards by that number, and one without a part by its shard."""
+    shards = Shards(training, 2)
+    assert shards.step() == 0  # all of them answer
+    with closing(ShardedBridge(shards.urls)) as worker:
+        assert worker.increment_global_t(10) == 10
+    for process in shards.processes:
+        process.signal(signal.SIGTERM)
     assert [process.wait() for process in shards.processes] == [0, 0]
+    training.configure(SMALL_DA3C)
+    alone = training.start_command("relaax-parameter-server")
+    assert alone.wait() == 2
+    assert "shard is '1/2' in the checkpoint and absent here" in alone.output()
+    shards.configure()
     parts = training.checkpoints / "shard-2-of-2"
     for path in parts.iterdir():
         path.unlink()
@@ -218,17 +230,6 @@ def test_a_shard_that_is_killed_while_all_save_goes_on_from_the_last_whole_set(
         np.testing.assert_array_equal(back.vector, first.vector)
         worker.synchronize(np.ones_like(back.vector), 10, back.version)
         wait_for(lambda: shards.steps_saved()[-1] == 20, "a checkpoint of all")
-
-
-def test_a_checkpoint_of_another_number_of_shards_is_refused(training: Training):
-    shards = Shards(training, 2, {"max_global_step": 500})
-    training.start_rlx_server()
-    training.start_environments(2, "--attempts", "2", is_paced=True)
-    assert [process.wait() for process in shards.processes] == [0, 0]
-    training.configure({**SMALL_DA3C, "max_global_step": 500})
-    alone = training.start_command("relaax-parameter-server")
-    assert alone.wait() == 2
-    assert "shard is '1/2' in the checkpoint and absent here" in alone.output()
 
 
 @pytest.mark.parametrize(
