@@ -130,8 +130,7 @@ def test_a_server_that_another_one_has_replaced_saves_nothing_more(training: Tra
         assert not s3.steps() & {first + 10, first + 20}
 
 
-@pytest.mark.parametrize("keys", ["file", "environment"])
-@pytest.mark.parametrize("is_right", [True, False], ids=["right", "wrong"])
+@pytest.mark.parametrize(("is_right", "keys"), [(True, "environment"), (False, "file")])
 def test_no_process_says_the_keys(
     training: Training, s3: S3, is_right: bool, keys: str, tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
