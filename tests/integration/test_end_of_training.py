@@ -19,6 +19,7 @@ SHORT = {**SMALL_DA3C, "max_global_step": 300}
 
 @IN_BOTH_MODES
 def test_when_the_steps_are_done_everybody_ends_with_status_zero(training: Training):
+    """And at once, when the training is started again."""
     training.configure(SHORT)
     parameter_server = training.start_parameter_server()
     busy, idle = training.start_rlx_server(), training.start_rlx_server("--bind", "127.0.0.1:0")
@@ -31,16 +32,6 @@ def test_when_the_steps_are_done_everybody_ends_with_status_zero(training: Train
     assert "training is over" in environments.output()
     (manifest,) = training.checkpoints.glob("cp-*.json")
     assert int(manifest.stem.removeprefix("cp-")) >= 300
-
-
-@SHARED
-def test_a_training_that_is_over_ends_at_once_when_it_is_started_again(training: Training):
-    training.configure(SHORT)
-    training.start_parameter_server()
-    training.start_rlx_server()
-    training.start_environments(1, "--attempts", "1")
-    for process in training.processes:
-        assert process.wait() == 0
     again = training.start_parameter_server()
     assert again.wait() == 0
     assert re.search(
