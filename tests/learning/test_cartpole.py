@@ -66,7 +66,7 @@ def test_the_configuration_for_shared_workers_reaches_its_goal(training: Trainin
     show("one connection", train(training, algorithm, goal, per_connection=8))
 
 
-@SEVERAL_IN_BOTH_MODES
+@SEVERAL
 def test_a_recurrent_network_learns(training: Training, show: Any):
     """With what docs/algorithms/da3c.md says about recurrent networks."""
     algorithm, _ = shipped("da3c_cartpole_fast.yaml")
