@@ -49,13 +49,6 @@ CONTINUOUS = Case(
     (600, 800),
 )
 
-#: The same without an LSTM layer, for as many steps as the discrete one.
-FEED_FORWARD = Case(
-    {**CONTINUOUS.algorithm, "lstm": False, "hidden_layers": [32, 32], "episode_len": 32},
-    "Pendulum-v1",
-    (1_000, 1_300),
-)
-
 #: It learns whenever rollouts are full, and acts on after that.
 SHARED = Case(
     {**SMALL_DA3C, "wait_for_learning": "always", "least_rollouts_per_update": 4, "minibatches": 2},
@@ -106,9 +99,7 @@ class Run:
 
 
 @pytest.fixture(
-    name="case",
-    params=[DISCRETE, CONTINUOUS, FEED_FORWARD, SHARED],
-    ids=["da3c", "da3c_cont", "da3c_cont without LSTM", "shared worker"],
+    name="case", params=[DISCRETE, CONTINUOUS, SHARED], ids=["da3c", "da3c_cont", "shared worker"]
 )
 def _case(request: pytest.FixtureRequest) -> Case:
     return request.param
