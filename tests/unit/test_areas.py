@@ -28,8 +28,8 @@ def test_a_test_is_of_one_area() -> None:
     ("path", "names"),
     [
         ("deploy/compose/compose.yaml", ["images", "deployment"]),
-        ("environments/ALE/Dockerfile", ["images"]),
-        ("requirements/run.txt", ["images", "unpickling", "package"]),
+        ("environments/ALE/main", ["images", "programs"]),
+        ("requirements/run.txt", ["images", "saving", "unpickling", "package"]),
         ("relaax/net/channels.py", ["machines", "unpickling"]),
         ("algorithms/trpo/method_tf.py", ["methods"]),
         ("relaax/launcher/engines/ray_cluster.py", ["clusters"]),
