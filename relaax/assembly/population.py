@@ -1,5 +1,6 @@
 """The builder of methods that score candidates by whole episodes."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import TypeVar
 
@@ -25,20 +26,15 @@ ConfigT = TypeVar("ConfigT", bound=PopulationConfig)
 class PopulationBuilder(MethodBuilder[ConfigT]):
     """Derive from it, and return the ``learner``.
 
-    Each episode is played with a candidate, from its first step to its last. The candidates take
-    turns, however many environments there are.
+    Each episode is played with a candidate, from its first step to its last. The candidates of a
+    worker take turns.
     """
 
     def policy(self, seed: int) -> PolicyParts:
         """See MethodBuilder."""
-        names = names_of(self.config.settings.candidates)
-
-        def candidate(seat: Seat) -> str:
-            return names[place_in_turn(seat, len(names))]
-
         return replace(
             super().policy(seed),
-            policy_of=candidate,
+            policy_of=Turns(names_of(self.config.settings.candidates)),
             pins_episodes=True,
             imprint=self.config.imprint(),
         )
@@ -67,12 +63,23 @@ class PopulationBuilder(MethodBuilder[ConfigT]):
         )
 
 
-def place_in_turn(seat: Seat, count: int) -> int:
-    """Return which of ``count`` candidates an episode is played with.
+class Turns:
+    """Names for the episodes of a worker, in turn, whatever environment begins the next one.
 
-    Each environment begins with another one, and goes on in the order of van der Corput: 0, 1/2,
-    1/4, 3/4, 1/8 and so on of all. So few environments that play at once seldom play the same.
+    So each of N names has an episode within any N that begin, and a generation is scored by the
+    fewest. Workers begin with names far apart: by the place of their first environment, in the
+    order of van der Corput: 0, 1/2, 1/4, 3/4, 1/8 and so on of all.
     """
-    digits = f"{seat.episode:b}"
-    part = int(digits[::-1], 2) / 2 ** len(digits)
-    return (seat.place + int(part * count)) % count
+
+    def __init__(self, names: Sequence[str]) -> None:
+        self._names = names
+        self._next: int | None = None
+
+    def __call__(self, seat: Seat) -> str:
+        """Return the name for an episode that begins."""
+        if self._next is None:
+            digits = f"{seat.place:b}"
+            self._next = int(int(digits[::-1], 2) / 2 ** len(digits) * len(self._names))
+        name = self._names[self._next % len(self._names)]
+        self._next += 1
+        return name

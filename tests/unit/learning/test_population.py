@@ -8,7 +8,7 @@ from learning_parts import Driven, Kept
 from processes import REPOSITORY
 
 from relaax.algorithm_base import NullMetrics, NullSaver, Version
-from relaax.assembly.population import place_in_turn
+from relaax.assembly.population import Turns
 from relaax.configuration.algorithm_loader import load_algorithm
 from relaax.learning.filters.statistics import unpacked
 from relaax.learning.policy import Seat
@@ -21,21 +21,16 @@ SECTION = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("environments", [1, 2, 4, 8])
-def test_few_environments_play_all_candidates_before_any_comes_again(environments):
-    rounds = 8 // environments
-    played = [
-        place_in_turn(Seat(place, episode=episode), 8)
-        for episode in range(rounds)
-        for place in range(environments)
-    ]
-    assert sorted(played) == list(range(8))
+def test_as_many_episodes_as_there_are_candidates_play_each_once_whoever_begins_them():
+    turns, random = Turns([*"abcdefg"]), np.random.default_rng(1)
+    played = [turns(Seat(int(place))) for place in random.integers(3, size=70)]
+    for first in range(60):
+        assert len({*played[first : first + 7]}) == 7
 
 
-def test_turns_go_on_evenly_whatever_the_number_of_candidates_is():
-    counts = np.bincount([place_in_turn(Seat(3, episode=n), 10) for n in range(1000)])
-    assert len(counts) == 10
-    assert counts.min() > 90
+def test_workers_begin_with_candidates_that_are_far_apart():
+    names = [*range(16)]
+    assert [Turns(names)(Seat(place)) for place in range(5)] == [0, 8, 4, 12, 2]
 
 
 @pytest.mark.parametrize("name", ["cem", "es"])
