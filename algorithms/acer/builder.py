@@ -13,7 +13,6 @@ from relaax.learning.rollouts import ROLLOUTS
 from relaax.learning.steps import rollouts_of
 from relaax.replay.limiter import Limiter
 from relaax.replay.specs import TableSpec
-from relaax.replay.views import Rollouts
 
 from .config import ADVANTAGES, Config
 from .settings import ContinuousAcer
@@ -30,8 +29,7 @@ class AcerBuilder(OnPolicyBuilder[Config]):
         parts, keys = super().experience(), self.config.settings
         if not keys.replayed_rollouts:
             return parts
-        view = Rollouts(keys.episode_len, keys.burn_in)
-        replayed = TableSpec(view, "uniform", Limiter(keys.replayed_rollouts))
+        replayed = TableSpec(self.view(), "uniform", Limiter(keys.replayed_rollouts))
         return replace(parts, tables={**parts.tables, REPLAYED: replayed})
 
     def learner(self, home: Home) -> Learner:

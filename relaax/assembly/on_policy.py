@@ -14,7 +14,7 @@ from relaax.learning.rollouts import ROLLOUTS
 from relaax.parameters.schedule import Remembered
 from relaax.replay.limiter import Limiter
 from relaax.replay.specs import TableSpec
-from relaax.replay.views import Rollouts
+from relaax.replay.views import Rollouts, View
 
 ConfigT = TypeVar("ConfigT", bound=PolicyConfig)
 
@@ -34,12 +34,17 @@ class OnPolicyBuilder(MethodBuilder[ConfigT]):
         """Return the learning rate, which is annealed."""
         return self._keys.initial_learning_rate
 
+    def view(self) -> View:
+        """Return the items that are drawn: rollouts."""
+        settings = self.config.settings
+        return Rollouts(settings.episode_len, settings.burn_in, histories=self.config.histories)
+
     def experience(self) -> ExperienceParts:
         """See MethodBuilder."""
         config, settings = self.config, self.config.settings
         count = settings.rollouts_of_batch
         table = TableSpec(
-            Rollouts(settings.episode_len, settings.burn_in),
+            self.view(),
             "fifo",
             Limiter(min_items=count, max_items=count * (settings.max_policy_lag + 1)),
             holds_drawn=True,
@@ -47,7 +52,7 @@ class OnPolicyBuilder(MethodBuilder[ConfigT]):
         )
         return ExperienceParts(
             columns=config.columns(),
-            stored=config.columns(list(config.filters().states)),
+            stored=config.stored_columns,
             tables={ROLLOUTS: table},
             capacity=settings.steps_stored,
             units=config.units(),

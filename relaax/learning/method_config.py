@@ -2,6 +2,7 @@
 
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from math import inf
 from types import MappingProxyType
 from typing import Any, Literal
@@ -17,8 +18,15 @@ from relaax.learning.distributions import ActionHead
 from relaax.learning.filters import Filters
 from relaax.learning.networks import POLICY, Network
 from relaax.learning.rollouts import Columns
-from relaax.learning.shapes import HistoryLength, StateSize
-from relaax.observations import Shapes
+from relaax.learning.shapes import (
+    HistoryLength,
+    StateSize,
+    length_alone,
+    lengths_by_name,
+    stacked_shape,
+)
+from relaax.learning.steps import column_of
+from relaax.observations import UNNAMED, Shapes
 from relaax.parameters.combining import CombineSection
 from relaax.replay.schema import Column
 from relaax.spaces import Space
@@ -134,6 +142,26 @@ class MethodConfig(ConfigBase):
             extras=self.extras,
             own_extras=self.own_extras,
         )
+
+    @property
+    def stored_columns(self) -> Columns:
+        """The columns that are stored of a step; of a history the newest state, unfiltered."""
+        columns = self.columns(list(self.filters().states))
+        newest: Any = stacked_shape(self.settings.inputs, 1)
+        if isinstance(columns.observation_shape, Mapping):  # the mask, and the previous step, too
+            named = newest if isinstance(newest, dict) else {UNNAMED: newest}
+            newest = {**columns.observation_shape, **named}
+        return replace(columns, observation_shape=newest)
+
+    @property
+    def histories(self) -> dict[str, int]:
+        """How many of the latest states are seen together, by their stored column; not one."""
+        inputs, length = self.settings.inputs, self.settings.history_len
+        if isinstance(inputs, Mapping):
+            lengths = lengths_by_name(inputs, length)
+        else:
+            lengths = {UNNAMED: length_alone(length)}
+        return {column_of(name): length for name, length in lengths.items() if length > 1}
 
     def learner_count(self) -> int:
         """Return how many learners share the parameters."""

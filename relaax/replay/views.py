@@ -1,8 +1,10 @@
 """The rows of stored steps that make up an item: one row, transitions, windows, rollouts."""
 
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from itertools import pairwise
+from types import MappingProxyType
 from typing import Any, ClassVar
 
 import numpy as np
@@ -98,6 +100,23 @@ def _along(
     return found, belongs
 
 
+def side_by_side(
+    storage: Storage, column: Array, rows: IntArray, count: int, empty: Empty
+) -> Array:
+    """Return ``count`` arrays of ``column`` up to each of ``rows``, along the last axis.
+
+    They are [*rows.shape, ..., count * C], oldest first, of one episode: see ``rows_behind``.
+    """
+    if count == 1:
+        return gather(column, rows, empty)
+    width = column.shape[-1]
+    stacks = empty((*rows.shape, *column.shape[1:-1], count * width), column.dtype)
+    for place, behind in enumerate(rows_behind(storage, rows.ravel(), count - 1)[0]):
+        part = stacks[..., place * width : (place + 1) * width]
+        part[...] = column[behind.reshape(rows.shape)]
+    return stacks
+
+
 @dataclass(frozen=True)
 class Transitions(View):
     """Transitions over ``steps`` steps, shorter where an episode ends before.
@@ -183,6 +202,8 @@ class _Stretch(View):
 
     length: int
     burn_in: int
+    #: By column: how many arrays are side by side; see ``Rollouts``.
+    histories: Mapping[str, int] = MappingProxyType({})
 
     @property
     def ahead(self) -> int:
@@ -195,7 +216,10 @@ class _Stretch(View):
         return self.burn_in
 
     def _columns(self, storage: Storage, found: IntArray, empty: Empty) -> dict[str, Array]:
-        columns = {name: gather(column, found, empty) for name, column in storage.columns.items()}
+        columns = {
+            name: side_by_side(storage, column, found, self.histories.get(name, 1), empty)
+            for name, column in storage.columns.items()
+        }
         columns["flags"] = storage.flags[found]
         columns["valid"] = columns["flags"] & FINAL == 0
         return columns
@@ -283,18 +307,27 @@ class Rollouts(_Stretch):
     1 in a row of the ``length`` with an action.
     Before them are up to ``burn_in`` rows of the same episode, from which a recurrent network finds
     its state (Kapturowski et al. 2019, https://openreview.net/forum?id=r1lyTjAqYX, section 3); if
-    there are fewer, the first row is repeated with ``begins``.
+    there are fewer, the first row is repeated with ``begins``. A column that is named in
+    ``histories`` has so many of the latest arrays of the episode side by side along the last axis,
+    oldest first, and the first one repeated where there are fewer.
     """
 
     length: int
     burn_in: int = 0
     overlap: int = 0
+    #: Not written: the stored columns differ with them.
+    histories: Mapping[str, int] = field(default_factory=dict, repr=False, hash=False)
     crosses_episodes: bool = field(default=True, init=False)
 
     @property
     def stride(self) -> int:
         """See View."""
         return self.length - self.overlap
+
+    @property
+    def behind(self) -> int:
+        """See View: of a burn-in, or of the first row's history."""
+        return max([self.burn_in, *(length - 1 for length in self.histories.values())])
 
     def items(self, storage: Storage, rows: IntArray) -> BoolArray:
         """See View: a row at each ``stride`` of a slot."""

@@ -44,7 +44,7 @@ PUBLIC = {
         ReplayMemoryClient ReplayMemoryServer
     """,
     "relaax.learning.steps": """
-        ACTION EpisodeBatch EpisodeRecorder EpisodeRows LIKELIHOOD StepRecorder episode_schema
+        ACTION EpisodeBatch EpisodeRecorder EpisodeRows LIKELIHOOD StepRecorder column_of episode_schema
         episodes_of extras_in observations_in rollouts_in rollouts_of schema_of side_by_side
         weighed_rollouts_of
     """,

@@ -1,7 +1,6 @@
 """The configuration of an off-policy algorithm, as the servers want it."""
 
 from abc import abstractmethod
-from dataclasses import replace
 from typing import Any
 
 from relaax.algorithm_base import FloatVector
@@ -17,9 +16,7 @@ from relaax.learning.networks import (
     read_network,
 )
 from relaax.learning.off_policy.settings import ActionValueSettings, OffPolicySettings
-from relaax.learning.rollouts import Columns
 from relaax.learning.shapes import stacked_shape
-from relaax.observations import UNNAMED
 
 #: The name of the parameters that actors act with, the first of all that is learnt.
 POLICY_VARIABLE = "policy"
@@ -37,16 +34,6 @@ class OffPolicyConfig(MethodConfig):
     #: Its name in checkpoints.
     algorithm: str
     settings: OffPolicySettings
-
-    @property
-    def stored_columns(self) -> Columns:
-        """The columns that are stored of a step; of a history the newest state, unfiltered."""
-        columns = self.columns(list(self.filters().states))
-        newest: Any = stacked_shape(self.settings.inputs, 1)
-        if isinstance(columns.observation_shape, dict):  # the mask, and the previous step, too
-            named = newest if isinstance(newest, dict) else {UNNAMED: newest}
-            newest = {**columns.observation_shape, **named}
-        return replace(columns, observation_shape=newest)
 
     def filters(self) -> Filters:
         """Return new filters of the states but images, if asked for."""

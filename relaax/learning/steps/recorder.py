@@ -123,7 +123,7 @@ def schema_of(columns: Columns, *, is_on_policy: bool = True) -> Schema:
     one |= extras
     if is_on_policy:
         one |= {VERSION: np.zeros(1, np.int64), ON_POLICY: np.zeros(1, np.bool_)}
-    is_open = {_column_of(name) for name in columns.open_types}
+    is_open = {column_of(name) for name in columns.open_types}
     return Schema(
         {name: Column(array.dtype, array.shape[1:], name in is_open) for name, array in one.items()}
     )
@@ -183,7 +183,7 @@ class StepRecorder:
     ) -> None:
         self._columns = columns
         self._sink = sink
-        self._open = {_column_of(name) for name in columns.open_types}
+        self._open = {column_of(name) for name in columns.open_types}
         self._is_on_policy = is_on_policy
         self._observations = columns.observations(0)
         self._is_settled = False
@@ -311,7 +311,7 @@ class StepRecorder:
 
         if isinstance(self._observations, dict):
             self._observations = {
-                name: of_first(_column_of(name), part) for name, part in self._observations.items()
+                name: of_first(column_of(name), part) for name, part in self._observations.items()
             }
         else:
             self._observations = of_first(OBSERVATION, self._observations)
@@ -342,10 +342,11 @@ def _observed(observations: Observations) -> dict[str, Array]:
     """Return observations as columns."""
     if not isinstance(observations, dict):
         return {OBSERVATION: observations}
-    return {_column_of(name): part for name, part in observations.items()}
+    return {column_of(name): part for name, part in observations.items()}
 
 
-def _column_of(name: str) -> str:
+def column_of(name: str) -> str:
+    """Return the column of the observation of this name; ``UNNAMED``: of one without a name."""
     return OBSERVATION if name == UNNAMED else f"{OBSERVATION}{SEPARATOR}{name}"
 
 

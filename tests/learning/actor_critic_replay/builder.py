@@ -8,7 +8,6 @@ from relaax.learning.rollouts import ROLLOUTS
 from relaax.learning.steps import rollouts_of
 from relaax.replay.limiter import Limiter
 from relaax.replay.specs import TableSpec
-from relaax.replay.views import Rollouts
 
 REPLAYED = "replayed"
 
@@ -16,7 +15,7 @@ REPLAYED = "replayed"
 class Builder(OnPolicyBuilder):
     def experience(self):
         parts, keys = super().experience(), self.config.settings
-        replayed = TableSpec(Rollouts(keys.episode_len), "uniform", Limiter(keys.replayed))
+        replayed = TableSpec(self.view(), "uniform", Limiter(keys.replayed))
         return replace(parts, tables={**parts.tables, REPLAYED: replayed})
 
     def learner(self, home):

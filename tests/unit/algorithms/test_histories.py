@@ -10,6 +10,8 @@ from processes import REPOSITORY
 from relaax.algorithm_base import NullMetrics, NullSaver
 from relaax.assembly.off_policy import TABLE
 from relaax.configuration.algorithm_loader import load_algorithm
+from relaax.learning.rollouts import ROLLOUTS
+from relaax.learning.steps import rollouts_of
 from relaax.observations import mapped
 from relaax.replay.step_batch import StepBatch
 from relaax.steps import FINAL, START, TERMINATED, TRUNCATED, Steps
@@ -28,6 +30,42 @@ CASES = {
     "vectors of DDPG": ("ddpg", {**CONTINUOUS, "state_size": [2]}),
     "images of DQN": ("dqn", {**DISCRETE, "state_size": list(IMAGE)}),
     "both by name": ("dqn", {**DISCRETE, "state_size": {"eye": list(IMAGE), "speed": [1]}}),
+}
+
+#: Rows of a rollout, and how many rollouts of both environments are followed by a row.
+ROWS, ROLLOUTS_THERE = 4, 8
+ROLLOUTS_OF = {
+    "hidden_layers": [8], "seed": 1, "history_len": LENGTH, "action_size": 2, "episode_len": ROWS
+}  # fmt: skip
+ON_POLICY = {
+    "images of PPO": (
+        "ppo",
+        {
+            **ROLLOUTS_OF,
+            "rollouts_per_batch": ROLLOUTS_THERE,
+            "minibatches": 1,
+            "state_size": list(IMAGE),
+        },
+    ),
+    "images of ACER": (
+        "acer",
+        {
+            **ROLLOUTS_OF,
+            "rollouts_per_update": ROLLOUTS_THERE,
+            "state_size": list(IMAGE),
+            "replay_ratio": 0,
+        },
+    ),
+    "both by name, of TRPO": (
+        "trpo",
+        {
+            **ROLLOUTS_OF,
+            "state_size": {"eye": list(IMAGE), "speed": [1]},
+            "filter_states": False,
+            "rollouts_per_batch": ROLLOUTS_THERE,
+            "value_minibatches": 1,
+        },
+    ),
 }
 
 
@@ -140,7 +178,27 @@ def test_a_batch_has_the_stacks_that_were_acted_on(name, section):
     assert found == set(follows)
 
 
-@pytest.mark.parametrize(("name", "section"), CASES.values(), ids=CASES)
+@pytest.mark.parametrize(("name", "section"), ON_POLICY.values(), ids=ON_POLICY)
+def test_a_rollout_has_the_stacks_that_were_acted_on(name, section):
+    algorithm = load_algorithm(REPOSITORY / "algorithms" / name)
+    config = algorithm.Config(section)
+    kept = Kept()
+    bridge = algorithm.ParameterServer(config, NullSaver(), NullMetrics()).bridge()
+    with closing(algorithm.make_batch_agent(config, bridge, 1, False, experience=kept)) as agent:
+        expected = {bytes_of(before) for before, _ in play(agent, config.settings.state_size)}
+    replay = stored(kept.rollouts, algorithm.replay_spec(config))
+    batch = rollouts_of(replay.sample(ROLLOUTS, ROLLOUTS_THERE, 0.0))
+    found = {
+        bytes_of(mapped(lambda part, at=tuple(place): part[at], batch.observations))
+        for place in np.argwhere(batch.valid)
+    }
+    assert len(found) == batch.steps > 0
+    assert found <= expected
+
+
+@pytest.mark.parametrize(
+    ("name", "section"), [*CASES.values(), *ON_POLICY.values()], ids=[*CASES, *ON_POLICY]
+)
 def test_of_each_step_one_state_is_stored(name, section):
     algorithm = load_algorithm(REPOSITORY / "algorithms" / name)
     config = algorithm.Config(section)

@@ -114,3 +114,22 @@ class TestALimit:
         assert not written.table.holds_back(2)
         written.table.draw(2)
         assert written.table.holds_back(2)
+
+
+def test_latest_arrays_of_an_episode_are_side_by_side_if_asked_for():
+    storage = filled(steps(0, 3), steps(10, 4, end=0))
+    found = read(Rollouts(4, burn_in=1, histories={"observation": 3}), storage, 1)
+    assert found["action"][:, 0].tolist() == [0, 1, 2, 10, 11, 12]
+    width = storage.columns["observation"].shape[-1]
+    assert found["observation"].shape == (6, 1, 3 * width)
+    assert found["observation"][:, 0, ::width].tolist() == [
+        [0, 0, 0], [0, 0, 1], [0, 1, 2], [10, 10, 10], [10, 10, 11], [10, 11, 12]
+    ]  # fmt: skip
+
+
+def test_a_rollout_goes_with_the_rows_of_its_history():
+    written = Written(Rollouts(4, histories={"observation": 3}), capacity=16)
+    written.write(0, 8, end=0).write(8, 8, start=False, end=0)
+    assert len(written.table) == 3
+    written.write(16, 3, start=False, end=0)  # over rows 0 to 2
+    assert [rows[0] for rows in written.drawn()] == [8, 12]
