@@ -98,7 +98,7 @@ def make_actor(
         rollouts = _recorder(recording, filters, experience)
     elif worker.learns:
         sink = in_worker(
-            builder, worker, policy, source, parameter_server, random, learns_in_background
+            builder, worker, policy, source, parameter_server, random, learns_in_background, filters
         )
         rollouts = RolloutStore(worker.rollout_len, recording.columns)
     make_noise, metrics = parts.make_noise, parameter_server.metrics()

@@ -153,7 +153,8 @@ class Averaging:
 class ParameterParts:
     """The parameters at first, and the rule by which they change."""
 
-    #: float32 [size]: the network's; behind them the statistics of filters.
+    #: float32 [size]: the network's, and others of the learner; behind them the statistics of
+    #: filters.
     initial: FloatVector
     fingerprint: Mapping[str, Any]
     max_global_step: float
@@ -177,6 +178,8 @@ class Home:
     random: np.random.Generator
     #: The parameters that are computed with, which the placement changes.
     policy: CurrentPolicy
+    #: Those of this place, whose statistics the placement merges.
+    filters: Filters = field(default_factory=Filters)
 
 
 ConfigT = TypeVar("ConfigT", bound=MethodConfig)
@@ -205,6 +208,10 @@ class MethodBuilder(ABC, Generic[ConfigT]):
     @abstractmethod
     def learner(self, home: Home) -> Learner:
         """Return the learner for a worker, or for a process of its own, as ``home`` says."""
+
+    def placed(self, home: Home) -> Learner:
+        """Return the learner with all that stands between it and its place."""
+        return self.learner(home)
 
     def network(self) -> Network:
         """Return the network that actors choose with."""

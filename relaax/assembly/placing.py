@@ -14,6 +14,7 @@ from relaax.algorithm_base import (
 )
 from relaax.assembly.parts import Home, MethodBuilder, WorkerParts
 from relaax.errors import ConfigurationError
+from relaax.learning.filters import Filters
 from relaax.learning.placements import Driver, Gathering, InWorker, OnThread
 from relaax.learning.policy import CurrentPolicy
 from relaax.learning.rollouts import ROLLOUTS, RolloutBatch
@@ -29,10 +30,11 @@ def in_worker(
     parameter_server: ParameterLink,
     random: np.random.Generator,
     in_background: bool,
+    filters: Filters,
 ) -> ExperienceSink[Any]:
     """Return a learner that learns before the next action, or on a thread beside acting."""
     metrics, most, least = parameter_server.metrics(), worker.most, worker.least
-    learner = builder.learner(Home(None, random.spawn(1)[0], policy))
+    learner = builder.placed(Home(None, random.spawn(1)[0], policy, filters))
     if learner.values() or [*learner.inputs] != [ROLLOUTS]:
         raise ConfigurationError(
             f"{type(learner).__name__} does not learn in a worker, which has rollouts of its own "
@@ -57,9 +59,10 @@ def in_process(builder: MethodBuilder[Any], seed: int | None) -> Learner:
     parts, experience, parameters = builder.policy(0), builder.experience(), builder.parameters()
     configure_tensorflow(parts.gpu, has_the_machine=True, splits_operations=True)
     tensors, size = ParameterTensors(parts.network, parts.gpu), parts.network.manifest.size
-    policy = CurrentPolicy(tensors.unpack, Values(Version(0), 0, parameters.initial[:size]))
+    own, _ = parts.filters.separated(parameters.initial)
+    policy = CurrentPolicy(lambda vector: tensors.unpack(vector[:size]), Values(Version(0), 0, own))
     random = np.random.default_rng(None if seed is None else [seed, 2])
-    learner = builder.learner(Home(seed, random, policy))
+    learner = builder.placed(Home(seed, random, policy, parts.filters))
     if learner.values() and not experience.is_published:
         raise ConfigurationError(
             f"learners: {type(learner).__name__} sets the values of its parameters itself, which "

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from math import prod
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -31,9 +32,12 @@ class FilterSettings(Section):
     #: Divide rewards by their root mean square.
     filter_rewards: bool = False
 
-    def filters_of(self, inputs: Shapes) -> "Filters":
-        """Return new filters of states of these shapes but images, and of rewards."""
-        return Filters(widths_of(inputs) if self.filter_states else None, self.filter_rewards)
+    def filters_of(
+        self, inputs: Shapes, others: Mapping[str, int] = MappingProxyType({})
+    ) -> "Filters":
+        """Return new filters of states of these shapes but images, of rewards, and ``others``."""
+        states = widths_of(inputs) if self.filter_states else None
+        return Filters(states, self.filter_rewards, others=others)
 
 
 def widths_of(shapes: Shapes) -> dict[str, int]:
@@ -71,18 +75,28 @@ class Filters:
 
     ``states``: how many numbers each filtered observation has, by name; ``UNNAMED`` for the only
     one. With ``rewards`` these are divided by their root mean square. With ``gathers`` false they
-    filter alone: what they see is no part of any statistics.
+    filter alone: what they see is no part of any statistics. ``others``: how many numbers there are
+    of each kind that a learner filters for itself, by name.
     """
 
     def __init__(
-        self, states: Mapping[str, int] | None = None, rewards: bool = False, gathers: bool = True
+        self,
+        states: Mapping[str, int] | None = None,
+        rewards: bool = False,
+        gathers: bool = True,
+        others: Mapping[str, int] = MappingProxyType({}),
     ) -> None:
         #: By the observation's name.
         self.states = {
             name: ZFilter(width, gathers=gathers) for name, width in sorted((states or {}).items())
         }
         self.rewards = ZFilter(1, subtracts_mean=False, gathers=gathers) if rewards else None
-        self._all = [*self.states.values(), *([self.rewards] if self.rewards else [])]
+        #: By name; nothing but the learner gathers for these.
+        self.others = {
+            name: ZFilter(width, gathers=gathers) for name, width in sorted(others.items())
+        }
+        rewarding = [self.rewards] if self.rewards else []
+        self._all = [*self.states.values(), *rewarding, *self.others.values()]
 
     @property
     def scales(self) -> Sequence[Scale]:
@@ -153,8 +167,7 @@ class Filters:
 
     def still(self) -> "Filters":
         """Return filters of the same numbers, by the same scales, that gather nothing."""
-        widths = {name: each.width for name, each in self.states.items()}
-        still = Filters(widths, self.rewards is not None, gathers=False)
+        still = Filters(_widths(self.states), self.rewards is not None, False, _widths(self.others))
         still.use(self.scales)
         return still
 
@@ -170,9 +183,15 @@ class Filters:
         """Return the properties that a checkpoint must agree on, as JSON values."""
         found: dict[str, Any] = {}
         if self.states:
-            found["filtered_states"] = {name: each.width for name, each in self.states.items()}
+            found["filtered_states"] = _widths(self.states)
         if self.rewards is not None:
             found["filtered_rewards"] = True
+        if self.others:
+            found["other_statistics"] = _widths(self.others)
         if self._all:
             found["statistics_of_filters"] = "means and deviations of 48 bits"
         return found
+
+
+def _widths(filters: Mapping[str, ZFilter]) -> dict[str, int]:
+    return {name: each.width for name, each in filters.items()}

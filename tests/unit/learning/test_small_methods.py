@@ -11,6 +11,7 @@ from relaax.assembly.parts import Home, WorkerParts
 from relaax.assembly.placing import in_worker
 from relaax.configuration.algorithm_loader import load_algorithm
 from relaax.errors import ConfigurationError
+from relaax.learning.filters import Filters
 from relaax.learning.rollouts.labels import name_column
 
 FOLDER = Path(__file__).parents[2] / "learning"
@@ -65,7 +66,9 @@ def test_a_learner_that_sets_its_values_is_refused_in_a_worker():
     builder = import_module(".builder", module.__name__).Builder(config)
     link = module.ParameterServer(config, NullSaver(), NullMetrics()).bridge()
     with pytest.raises(ConfigurationError, match=r"NaturalGradient does not learn in a worker"):
-        in_worker(builder, WorkerParts(5), None, None, link, np.random.default_rng(0), False)
+        in_worker(
+            builder, WorkerParts(5), None, None, link, np.random.default_rng(0), False, Filters()
+        )
 
 
 def test_a_population_moves_towards_its_best_candidate_once_each_has_an_episode():
