@@ -7,10 +7,12 @@ import numpy as np
 
 from relaax.algorithm_base import Learner
 from relaax.assembly.parts import ExperienceParts, Home, MethodBuilder, ParameterParts, WorkerParts
-from relaax.learning.networks import initial_parameters
+from relaax.learning.networks import POLICY, initial_parameters
 from relaax.learning.on_policy import PolicyConfig, PolicySettings
 from relaax.learning.on_policy.learner import Method, OnPolicyLearner
 from relaax.learning.rollouts import ROLLOUTS
+from relaax.parameters.optimizers import Adam, AdamSettings, Optimizer
+from relaax.parameters.optimizers.optimizer import OptimizerOfParts, Part
 from relaax.parameters.schedule import Remembered
 from relaax.replay.limiter import Limiter
 from relaax.replay.specs import TableSpec
@@ -71,9 +73,11 @@ class OnPolicyBuilder(MethodBuilder[ConfigT]):
         """See MethodBuilder; the learning rate of gradients is annealed linearly."""
         config, settings, filters = self.config, self.config.settings, self.config.filters()
         manifest = self.network().manifest
-        own = initial_parameters(manifest, settings.initialization, settings.seed)
+        own = [initial_parameters(manifest, settings.initialization, settings.seed)]
+        if config.intrinsic is not None and isinstance(settings, PolicySettings):
+            own.append(config.intrinsic.initial(settings.seed))
         parts = ParameterParts(
-            initial=np.concatenate([own, *filters.initial()]),
+            initial=np.concatenate([*own, *filters.initial()]),
             fingerprint=config.fingerprint(),
             max_global_step=settings.max_global_step,
             filters=filters,
@@ -86,7 +90,7 @@ class OnPolicyBuilder(MethodBuilder[ConfigT]):
             annealing = replace(annealing, begin_key=None)
         return replace(
             parts,
-            optimizer=settings.optimizer.make(manifest.size),
+            optimizer=self._optimizer(*[part.size for part in own]),
             learning_rate=Remembered(annealing, self.learning_rate),
             averaging=self.averaging(),
             combine=self.combine(),
@@ -105,6 +109,34 @@ class OnPolicyBuilder(MethodBuilder[ConfigT]):
             home.random,
             settings.rollouts_of_batch,
         )
+
+    def placed(self, home: Home) -> Learner:
+        """See MethodBuilder: intrinsic rewards are added to those that it learns from."""
+        learner, config = self.learner(home), self.config
+        if config.intrinsic is None:
+            return learner
+        from relaax.learning.intrinsic.learner_tf import IntrinsicLearner
+
+        return IntrinsicLearner(
+            learner,
+            config.intrinsic,
+            home.filters,
+            config.settings.rewards_gamma,
+            home.policy,
+            self.network().manifest.size,
+            config.intrinsic.initial(config.settings.seed),
+            home.random,
+        )
+
+    def _optimizer(self, size: int, intrinsic: int = 0) -> Optimizer:
+        """Return the optimiser of so many parameters, and of those of intrinsic rewards."""
+        keys = self._keys
+        whole = keys.optimizer.make(size)
+        if keys.intrinsic is None:
+            return whole
+        rate = keys.intrinsic.learning_rate / keys.initial_learning_rate
+        beside = Part(intrinsic, Adam(intrinsic, AdamSettings()), rate)
+        return OptimizerOfParts({POLICY: Part(size, whole, 1.0), "intrinsic": beside})
 
     @property
     def _keys(self) -> PolicySettings:

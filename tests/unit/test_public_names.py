@@ -44,9 +44,9 @@ PUBLIC = {
         ReplayMemoryClient ReplayMemoryServer
     """,
     "relaax.learning.steps": """
-        ACTION EpisodeBatch EpisodeRecorder EpisodeRows LIKELIHOOD StepRecorder column_of episode_schema
-        episodes_of extras_in observations_in rollouts_in rollouts_of schema_of side_by_side
-        weighed_rollouts_of
+        ACTION EpisodeBatch EpisodeRecorder EpisodeRows LIKELIHOOD StepRecorder column_of
+        episode_schema episodes_of extras_in observations_in rollouts_in rollouts_of schema_of
+        side_by_side weighed_rollouts_of
     """,
     "relaax.compat.surreal": """
         ACTOR_MODES Acted Actor ActorMode ActorSession Buffer Config EVAL_DETERMINISTIC

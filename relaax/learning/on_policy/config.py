@@ -8,6 +8,7 @@ from pydantic import PositiveFloat, PositiveInt, field_validator, model_validato
 from relaax.algorithm_base import Section
 from relaax.algorithm_base.config_base import require_effect
 from relaax.learning.filters import Filters, FilterSettings
+from relaax.learning.intrinsic import IntrinsicNetworks
 from relaax.learning.method_config import MethodConfig
 from relaax.learning.networks import Head
 from relaax.learning.on_policy.continuous import Actions
@@ -15,6 +16,7 @@ from relaax.learning.on_policy.networks import VALUE, layers_of, network_of
 from relaax.learning.on_policy.policy_settings import PolicySettings, RolloutSettings
 from relaax.learning.previous import previous_size
 from relaax.learning.rollouts import LOG_PROBABILITY
+from relaax.learning.shapes import stacked_shape
 from relaax.spaces import Space
 
 _VALUE_OF_STATE = Head(VALUE, 1)
@@ -159,6 +161,10 @@ class PolicyConfig(MethodConfig):
         self.actions = self.distribution = actions.distribution
         heads = (actions.head, critic)
         self.network = network_of(settings, heads, previous_size(actions.distribution))
+        self.intrinsic: IntrinsicNetworks | None = None
+        if settings.intrinsic is not None:
+            shapes = stacked_shape(settings.inputs, settings.history_len)
+            self.intrinsic = IntrinsicNetworks(settings.intrinsic, shapes, actions.distribution)
         self._algorithm = algorithm
         self._actions = actions
         self.action_units = actions.units
@@ -172,14 +178,16 @@ class PolicyConfig(MethodConfig):
             **self.units(),
             **layers_of(self.network),
             **self.filters().fingerprint(),
+            **({} if self.intrinsic is None else self.intrinsic.fingerprint()),
         }
 
     def filters(self) -> Filters:
         """Return new filters of states and rewards, as the keys say if there are any."""
         settings = self.settings
+        others = {} if self.intrinsic is None else self.intrinsic.statistics
         if not isinstance(settings, FilterSettings):
-            return Filters()
-        return settings.filters_of(settings.inputs)
+            return Filters(others=others)
+        return settings.filters_of(settings.inputs, others)
 
     def action_space(self) -> Space:
         """Return the space of actions."""

@@ -13,6 +13,7 @@ from pydantic import (
 )
 
 from relaax.algorithm_base.config_base import require_effect
+from relaax.learning.intrinsic import IntrinsicSection
 from relaax.learning.method_config import MethodSettings, SharingSettings
 from relaax.parameters.optimizers import OptimizerSections
 from relaax.parameters.schedule import Schedule
@@ -59,6 +60,8 @@ class RolloutSettings(MethodSettings):
     replay_size: PositiveInt | None = None
     #: How often workers ask for newer parameters, in seconds.
     pull_interval_s: PositiveFloat = 0.02
+    #: Rewards for states that are new to the agent, beside those of the environment; None: none.
+    intrinsic: IntrinsicSection | None = None
 
     @model_validator(mode="after")
     def _describes_one_network(self) -> "RolloutSettings":

@@ -27,6 +27,6 @@ from relaax.learning.steps.recorder import (
 
 __all__ = [
     "ACTION", "LIKELIHOOD", "EpisodeBatch", "EpisodeRecorder", "EpisodeRows", "StepRecorder",
-    "column_of",    "episode_schema", "episodes_of", "extras_in", "observations_in", "rollouts_in", "rollouts_of",
-    "schema_of", "side_by_side", "weighed_rollouts_of"
+    "column_of", "episode_schema", "episodes_of", "extras_in", "observations_in", "rollouts_in",
+    "rollouts_of", "schema_of", "side_by_side", "weighed_rollouts_of"
 ]  # fmt: skip
