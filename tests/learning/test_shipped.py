@@ -1,4 +1,4 @@
-"""Algorithms whose learner publishes train CartPole with their shipped configurations."""
+"""Algorithms whose learner publishes train with their shipped configurations."""
 
 import pytest
 from processes import REPOSITORY, Training
@@ -10,12 +10,33 @@ pytestmark = [pytest.mark.learning, pytest.mark.timeout(400)]
 
 
 @SHARED
-@pytest.mark.parametrize(("name", "goal"), [("ppo", 475), ("trpo", 475), ("es", 150), ("cem", 150)])
+@pytest.mark.parametrize(
+    ("name", "goal"), [("ppo", 475), ("trpo", 475), ("acer", 475), ("es", 150), ("cem", 150)]
+)
 def test_it_learns_to_balance_the_pole(
     training: Training, capsys: pytest.CaptureFixture[str], name: str, goal: float
 ):
     """A population's mean return is that of all candidates, most of which are worse than it is."""
-    shipped = read_yaml(REPOSITORY / "config" / f"{name}_cartpole.yaml")
+    _train(training, capsys, name, "CartPole-v1", goal, 4)
+
+
+@SHARED
+def test_an_actor_critic_with_replay_learns_to_swing_the_pendulum_up(
+    training: Training, capsys: pytest.CaptureFixture[str]
+):
+    _train(training, capsys, "acer", "Pendulum-v1", -300, 8)
+
+
+def _train(
+    training: Training,
+    capsys: pytest.CaptureFixture[str],
+    name: str,
+    env: str,
+    goal: float,
+    environments: int,
+) -> None:
+    task = env.split("-", maxsplit=1)[0].lower()
+    shipped = read_yaml(REPOSITORY / "config" / f"{name}_{task}.yaml")
     algorithm = {**shipped["algorithm"], "path": str(REPOSITORY / "algorithms" / name)}
     del algorithm["name"]
     assert goal <= shipped["relaax-parameter-server"]["--goal-return"]
@@ -23,8 +44,8 @@ def test_it_learns_to_balance_the_pole(
     parameter_server = training.start_parameter_server()
     training.start_learner()
     training.start_rlx_server()
-    training.start_environments(4, "--attempts", "3")
+    training.start_environments(environments, "--attempts", "3", env=env)
     assert [process.wait(300) for process in training.processes] == [0, 0, 0, 0]
     steps = parameter_server.says(r"has reached its goal: global step ([\d,]+);")[1]
     with capsys.disabled():
-        print(f"\nCartPole-v1, {name}: a mean return of {goal:g} took {steps} steps")
+        print(f"\n{env}, {name}: a mean return of {goal:g} took {steps} steps")
