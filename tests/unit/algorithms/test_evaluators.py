@@ -21,6 +21,7 @@ CONTINUOUS = {**DISCRETE, "action_size": 1, "action_low": -2, "action_high": 2}
 
 #: By algorithm: its section.
 SECTIONS = {
+    "acer": {**DISCRETE, "episode_len": 5},
     "cem": DISCRETE,
     "da3c": {**DISCRETE, "episode_len": 5},
     "da3c_cont": {**DISCRETE, "action_size": 1, "episode_len": 5, "lstm": False},

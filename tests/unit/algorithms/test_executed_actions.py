@@ -23,6 +23,7 @@ CONTINUOUS = {**DISCRETE, "action_size": 2, "action_low": [0, -100], "action_hig
 
 #: By algorithm: its section.
 SECTIONS = {
+    "acer": {**DISCRETE, "episode_len": 5},
     "cem": DISCRETE,
     "da3c": {**DISCRETE, "episode_len": 5},
     "da3c_cont": {**CONTINUOUS, "episode_len": 5, "lstm": False},

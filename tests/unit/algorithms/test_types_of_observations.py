@@ -28,6 +28,9 @@ CONTINUOUS = {**OFF_POLICY, "action_size": 1}
 MEMORY = {"r2d2": [{"lstm": 4}]}
 
 SECTIONS = {
+    "acer": {
+        **SMALL, "action_size": 2, "episode_len": 4, "rollouts_per_update": 2, "replay_ratio": 0,
+    },
     "sac": CONTINUOUS,
     "ddpg": {**CONTINUOUS, "twin": True},
     "dqn": {**OFF_POLICY, "action_size": 2},
@@ -116,11 +119,11 @@ def rows_of(observations):
 
 
 #: How many items are drawn: transitions, or the rollouts of a batch.
-COUNTS = dict.fromkeys(SECTIONS, 50) | {"ppo": 2, "trpo": 2}
+COUNTS = dict.fromkeys(SECTIONS, 50) | {"acer": 2, "ppo": 2, "trpo": 2}
 
 KINDS = [("dqn", kind) for kind in IMAGES] + [
     (name, kind)
-    for name in ("sac", "ddpg", "ppo", "r2d2", "trpo")
+    for name in ("acer", "sac", "ddpg", "ppo", "r2d2", "trpo")
     for kind in ("bytes", "fractions")
 ]
 

@@ -49,6 +49,10 @@ CASES = {
     ),
     "da3c_cont": ("da3c_cont", {**ON_POLICY, "lstm": False}),
     "da3c_cont, free": ("da3c_cont", {**ON_POLICY, "lstm": False, **SIGMA}),
+    "acer": (
+        "acer",
+        {**ON_POLICY, "continuous": True, "rollouts_per_update": 8, "replay_ratio": 0, **SIGMA},
+    ),
     "trpo": ("trpo", {**ON_POLICY, "continuous": True, "rollouts_per_batch": 8, **SIGMA}),
     "ppo": ("ppo", {**ON_POLICY, "continuous": True, "rollouts_per_batch": 8, **SIGMA, **FEW}),
 }
