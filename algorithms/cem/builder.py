@@ -6,11 +6,13 @@ from relaax.assembly.parts import Home
 from relaax.assembly.population import TABLE
 
 from .config import Config
-from .method import CrossEntropyMethod
+from .method import CrossEntropyMethod, candidate_of
 
 
 class CemBuilder(PopulationBuilder[Config]):
     """The cross-entropy method, of discrete or continuous actions."""
+
+    candidate_of = staticmethod(candidate_of)
 
     def learner(self, home: Home) -> Learner:
         """See MethodBuilder."""

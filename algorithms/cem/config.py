@@ -16,3 +16,7 @@ class Config(PopulationConfig):
 
     def __init__(self, config: Mapping[str, Any]) -> None:
         super().__init__(config, Settings.model_validate(dict(config)))
+
+    def own_numbers(self) -> tuple[float, ...]:
+        """See PopulationConfig: the deviation of each parameter."""
+        return (self.settings.initial_std,) * self.network.manifest.size

@@ -11,14 +11,20 @@ from collections.abc import Mapping
 import numpy as np
 import numpy.typing as npt
 
-from relaax.algorithm_base import DEFAULT, FloatVector, Version
-from relaax.learning.population import Imprint, PopulationLearner, names_of
+from relaax.algorithm_base import FloatVector
+from relaax.learning.population import Imprint, PopulationLearner, noise_of, place_of
 
 Array = npt.NDArray[np.float32]
 
 
+def candidate_of(name: str, vector: FloatVector, imprint: Imprint) -> FloatVector:
+    """Return a candidate's parameters [size], drawn by the mean and deviations in ``vector``."""
+    mean, std = vector[: imprint.stamp.start], vector[imprint.own]
+    return mean + std * noise_of(vector[imprint.stamp], place_of(name), mean.size)
+
+
 class CrossEntropyMethod(PopulationLearner):
-    """Publishes each candidate by its name, and the mean of them as the policy to evaluate."""
+    """Publishes the mean, with the deviations by which workers draw the candidates around it."""
 
     def __init__(
         self,
@@ -42,26 +48,12 @@ class CrossEntropyMethod(PopulationLearner):
 
     def improve(self, scores: Array) -> Mapping[str, float]:
         """See PopulationLearner: fit the distribution to the elites, and draw anew."""
-        best = np.argsort(-scores, kind="stable")[: self._elites]
-        elites = self._candidates[best]
+        best, size = np.argsort(-scores, kind="stable")[: self._elites], self._mean.size
+        noise = np.stack([noise_of(self.stamp, int(place), size) for place in best])
+        elites = self._mean + self._drawn_std * noise
         self._mean, self._std = elites.mean(axis=0), elites.std(axis=0)
         self._draw()
         return {"elites' score": float(scores[best].mean()), "std": float(self._std.mean())}
-
-    def values(self) -> Mapping[str, FloatVector]:
-        """Return the policies that are not published yet."""
-        return dict(self._new)
-
-    def publish_again(self) -> None:
-        """See PopulationLearner: the candidates are the same."""
-        names = names_of(self._count)
-        new = {DEFAULT: self._mean, **dict(zip(names, self._candidates, strict=True))}
-        self._new = {name: self.stamped(vector) for name, vector in new.items()}
-
-    def published(self, policy: str, version: Version) -> None:
-        """See Learner."""
-        super().published(policy, version)
-        del self._new[policy]
 
     def state(self) -> Mapping[str, npt.NDArray[np.generic]]:
         """See Learner."""
@@ -76,11 +68,7 @@ class CrossEntropyMethod(PopulationLearner):
         self._draw()
 
     def _draw(self) -> None:
-        """Draw new candidates [N, size]."""
+        """Let new candidates be drawn."""
         left = max(0.0, 1.0 - self.generation / self._decay_generations)
-        std = np.sqrt(np.square(self._std) + np.float32(self._extra_std**2 * left))
-        random = np.random.default_rng([self._seed, self.generation])  # others after a restart
-        noise = random.standard_normal((self._count, self._mean.size), np.float32)
-        self._candidates = self._mean + std * noise
-        self.begin(self._candidates)
-        self.publish_again()
+        self._drawn_std = np.sqrt(np.square(self._std) + np.float32(self._extra_std**2 * left))
+        self.begin(self._mean, self._drawn_std, str(self._seed))

@@ -6,7 +6,6 @@ from pydantic import Field, PositiveFloat, PositiveInt, model_validator
 
 from relaax.algorithm_base.config_base import require_effect
 from relaax.learning.population import PopulationSettings
-from relaax.parameters.published import MOST_POLICIES
 
 
 class Settings(PopulationSettings):
@@ -14,8 +13,7 @@ class Settings(PopulationSettings):
 
     initialization: Literal["uniform", "orthogonal", "zeros"] = "zeros"
     hidden_layers: tuple[PositiveInt, ...] = ()
-    #: Each candidate is a policy of the parameter server.
-    candidates: int = Field(64, ge=2, lt=MOST_POLICIES)
+    candidates: int = Field(64, ge=2)
     #: The standard deviation of candidates' parameters at first, without the extra one.
     initial_std: PositiveFloat = 1.0
     #: Share of the candidates that the next distribution is fitted to.

@@ -1,10 +1,7 @@
 """Wires evolution strategies: the one place that reads the configuration."""
 
-from dataclasses import replace
-from functools import partial
-
 from relaax.algorithm_base import Learner
-from relaax.assembly import PolicyParts, PopulationBuilder
+from relaax.assembly import PopulationBuilder
 from relaax.assembly.parts import Home
 from relaax.assembly.population import TABLE
 from relaax.parameters.optimizers import Adam, AdamSettings
@@ -16,10 +13,7 @@ from .method import EvolutionStrategy, candidate_of
 class EsBuilder(PopulationBuilder[Config]):
     """Evolution strategies of discrete or continuous actions."""
 
-    def policy(self, seed: int) -> PolicyParts:
-        """See PopulationBuilder: workers make candidates of the published mean."""
-        variant_of = partial(candidate_of, imprint=self.config.imprint())
-        return replace(super().policy(seed), variant_of=variant_of)
+    candidate_of = staticmethod(candidate_of)
 
     def learner(self, home: Home) -> Learner:
         """See MethodBuilder."""

@@ -11,18 +11,12 @@ from collections.abc import Mapping
 import numpy as np
 import numpy.typing as npt
 
-from relaax.algorithm_base import DEFAULT, FloatVector, Version
-from relaax.learning.population import Imprint, PopulationLearner, place_of
+from relaax.algorithm_base import FloatVector
+from relaax.learning.population import Imprint, PopulationLearner, noise_of, place_of
 from relaax.learning.population.learner import centred_ranks
 from relaax.parameters.optimizers import Adam
 
 Array = npt.NDArray[np.float32]
-
-
-def noise_of(stamp: FloatVector, pair: int, size: int) -> FloatVector:
-    """Return the noise float32 [size] of a pair of candidates around the mean with this stamp."""
-    seed = [*stamp.astype(np.int64), pair]
-    return np.random.default_rng(seed).standard_normal(size, np.float32)
 
 
 def candidate_of(name: str, vector: FloatVector, imprint: Imprint) -> FloatVector:
@@ -71,19 +65,6 @@ class EvolutionStrategy(PopulationLearner):
             "size of the mean": float(np.linalg.norm(self._mean)),
         }
 
-    def values(self) -> Mapping[str, FloatVector]:
-        """Return the mean, unless it has been published."""
-        return {} if self._is_published else {DEFAULT: self.stamped(self._mean)}
-
-    def publish_again(self) -> None:
-        """See PopulationLearner: the candidates are the same."""
-        self._is_published = False
-
-    def published(self, policy: str, version: Version) -> None:
-        """See Learner."""
-        super().published(policy, version)
-        self._is_published = True
-
     def state(self) -> Mapping[str, npt.NDArray[np.generic]]:
         """See Learner."""
         generation = np.array([self.generation])
@@ -98,6 +79,5 @@ class EvolutionStrategy(PopulationLearner):
         self._begin()
 
     def _begin(self) -> None:
-        """Wait for the candidates around the mean as it is now, once it is published."""
-        self.begin(self._mean, self._sigma, str(self._seed))
-        self._is_published = False
+        """Go on with candidates around the mean as it is now."""
+        self.begin(self._mean, np.array([self._sigma], np.float32), str(self._seed))

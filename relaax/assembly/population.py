@@ -1,14 +1,17 @@
 """The builder of methods that score candidates by whole episodes."""
 
+from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from typing import TypeVar
 
 import numpy as np
 
+from relaax.algorithm_base import FloatVector
 from relaax.assembly.parts import ExperienceParts, MethodBuilder, ParameterParts, PolicyParts
 from relaax.learning.policy import Seat
-from relaax.learning.population import PopulationConfig, names_of
+from relaax.learning.population import Imprint, PopulationConfig, names_of
 from relaax.learning.steps import EpisodeRows
 from relaax.replay.limiter import Limiter
 from relaax.replay.specs import TableSpec
@@ -24,19 +27,25 @@ ConfigT = TypeVar("ConfigT", bound=PopulationConfig)
 
 
 class PopulationBuilder(MethodBuilder[ConfigT]):
-    """Derive from it, and return the ``learner``.
+    """Derive from it, and return the ``learner`` and the ``candidate_of`` a name.
 
     Each episode is played with a candidate, from its first step to its last. The candidates of a
     worker take turns.
     """
 
+    @staticmethod
+    @abstractmethod
+    def candidate_of(name: str, vector: FloatVector, imprint: Imprint) -> FloatVector:
+        """Return the parameters [size] of a candidate, made of the vector that is published."""
+
     def policy(self, seed: int) -> PolicyParts:
-        """See MethodBuilder."""
+        """See MethodBuilder: workers make the candidates of what is published."""
+        imprint = self.config.imprint()
         return replace(
             super().policy(seed),
             policy_of=Turns(names_of(self.config.settings.candidates)),
-            pins_episodes=True,
-            imprint=self.config.imprint(),
+            variant_of=partial(self.candidate_of, imprint=imprint),
+            imprint=imprint,
         )
 
     def experience(self) -> ExperienceParts:
@@ -55,7 +64,7 @@ class PopulationBuilder(MethodBuilder[ConfigT]):
     def parameters(self) -> ParameterParts:
         """See MethodBuilder: the policy that evaluations play with, and the numbers behind it."""
         config = self.config
-        behind = [config.imprint().numbers(), *config.filters().initial()]
+        behind = [config.imprint().first_numbers(), *config.filters().initial()]
         return ParameterParts(
             initial=np.concatenate([config.initial(), *behind]),
             fingerprint=config.fingerprint(),

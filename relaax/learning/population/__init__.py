@@ -7,11 +7,11 @@
 """
 
 from .config import PopulationConfig
-from .imprint import Imprint, stamp_of
+from .imprint import Imprint, noise_of, stamp_of
 from .learner import PopulationLearner, names_of, place_of
 from .settings import PopulationSettings
 
 __all__ = [
     "Imprint", "PopulationConfig", "PopulationLearner", "PopulationSettings", "names_of",
-    "place_of", "stamp_of"
+    "noise_of", "place_of", "stamp_of"
 ]  # fmt: skip

@@ -76,7 +76,7 @@ class PopulationConfig(MethodConfig):
         return initial_parameters(manifest, settings.initialization, settings.seed)
 
     def own_numbers(self) -> tuple[float, ...]:
-        """Return the numbers that workers make candidates with, and take from the publication."""
+        """Return the numbers at first that candidates are made with; the learner publishes them."""
         return ()
 
     def imprint(self) -> Imprint:
@@ -91,7 +91,7 @@ class PopulationConfig(MethodConfig):
         return {
             "algorithm": self.algorithm,
             "parameters": [[spec.name, list(spec.shape)] for spec in specs],
-            "numbers_behind": len(self.imprint().numbers()),
+            "numbers_behind": len(self.imprint().first_numbers()),
             **self.units(),
             **self.filters().fingerprint(),
         }

@@ -27,11 +27,18 @@ def stamp_of(*content: npt.ArrayLike) -> FloatVector:
     return _three_byte_numbers(digest.digest())
 
 
+def noise_of(stamp: FloatVector, number: int, size: int) -> FloatVector:
+    """Return noise float32 [size], the same in every process: another one of each number."""
+    seed = [*stamp.astype(np.int64), number]
+    return np.random.default_rng(seed).standard_normal(size, np.float32)
+
+
 class Imprint:
     """Writes the numbers behind ``size`` parameters, and reads them in workers.
 
-    ``keys`` are values by name that workers apply; ``own`` are the numbers that candidates are made
-    with, which workers take from the vector. ``tail`` is the length of filters' statistics behind.
+    ``keys`` are values by name that workers apply; ``own`` are the numbers at first that candidates
+    are made with, which workers take from the vector. ``tail`` is the length of filters' statistics
+    behind them.
     """
 
     def __init__(
@@ -39,7 +46,7 @@ class Imprint:
     ) -> None:
         self._names = [*keys]
         digests = [_digest(value) for value in keys.values()]
-        self._numbers = np.array([*digests, *own], np.float32)
+        self._digests, self._own = np.array(digests, np.float32), np.array(own, np.float32)
         first = size + STAMP_SIZE
         self._keys = slice(first, first + len(digests))
         #: Where the stamp and the own numbers are in a vector.
@@ -47,10 +54,13 @@ class Imprint:
         self.own = slice(self._keys.stop, self._keys.stop + len(own))
         self._length = self.own.stop + tail
 
-    def numbers(self, stamp: FloatVector | None = None) -> FloatVector:
-        """Return the numbers behind parameters; without a stamp, of episodes that do not count."""
-        first = np.zeros(STAMP_SIZE, np.float32) if stamp is None else stamp
-        return np.concatenate([first, self._numbers])
+    def first_numbers(self) -> FloatVector:
+        """Return the numbers before anything is published; such episodes do not count."""
+        return self.numbers(np.zeros(STAMP_SIZE, np.float32), self._own)
+
+    def numbers(self, stamp: FloatVector, own: FloatVector) -> FloatVector:
+        """Return the numbers behind parameters."""
+        return np.concatenate([stamp, self._digests, own])
 
     def require(self, vector: FloatVector) -> None:
         """Raise OtherConfiguration for a vector of a process with other keys than these."""
@@ -60,8 +70,8 @@ class Imprint:
                 "the configuration here, as with another network or filter_states. Let all "
                 "processes of a training read one configuration"
             )
-        own = self._numbers[: len(self._names)]
-        others = [self._names[place] for place in np.flatnonzero(vector[self._keys] != own)]
+        is_other = vector[self._keys] != self._digests
+        others = [self._names[place] for place in np.flatnonzero(is_other)]
         if others:
             raise OtherConfiguration(
                 f"{', '.join(others)}: the population was published with another value than the "

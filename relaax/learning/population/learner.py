@@ -7,7 +7,7 @@ from time import monotonic
 import numpy as np
 import numpy.typing as npt
 
-from relaax.algorithm_base import FloatVector, Input, Learner, Step, Version
+from relaax.algorithm_base import DEFAULT, FloatVector, Input, Learner, Step, Version
 from relaax.learning.population.imprint import Imprint, stamp_of
 from relaax.learning.rollouts.labels import POLICY_NAME, POLICY_STAMP, names_in
 from relaax.learning.steps import EpisodeBatch, episodes_of
@@ -34,10 +34,10 @@ class PopulationLearner(Learner):
     """Scores ``count`` candidates, each by the mean of its first ``episodes`` returns.
 
     Derive from it. ``improve`` is given the scores of a generation, and makes the next one. Call
-    ``begin`` with the content of each generation, and publish what ``stamped`` returns: episodes
-    with another stamp, as of the generation before, are passed over. If they come alone for
-    ``AGAIN_S`` seconds, the parameter server may have gone on from a checkpoint: ``publish_again``
-    is called.
+    ``begin`` with each generation, which is published then, for workers to make the candidates of:
+    episodes with another stamp, as of the generation before, are passed over. If they come alone
+    for ``AGAIN_S`` seconds, the parameter server may have gone on from a checkpoint: the same is
+    published again.
     """
 
     def __init__(self, table: str, count: int, episodes: int, imprint: Imprint) -> None:
@@ -47,6 +47,7 @@ class PopulationLearner(Learner):
         self._names, self._episodes, self._imprint = names_of(count), episodes, imprint
         #: Of this generation.
         self.stamp: FloatVector = np.zeros(0, np.float32)
+        self._vector, self._is_published = self.stamp, True
         self._returns: dict[str, list[float]] = {}
         #: When an episode of this generation came, or it was published.
         self._heard_at = monotonic()
@@ -55,22 +56,25 @@ class PopulationLearner(Learner):
     def improve(self, scores: FloatArray) -> Mapping[str, float]:
         """Make the next generation, by the scores [N] of this one; return numbers to be shown."""
 
-    @abstractmethod
-    def publish_again(self) -> None:
-        """Let ``values`` return what has been published of this generation."""
+    def begin(self, mean: FloatVector, own: FloatVector, *content: npt.ArrayLike) -> None:
+        """Publish a generation, and wait for its episodes.
 
-    def begin(self, *content: npt.ArrayLike) -> None:
-        """Wait for episodes of a generation whose candidates are made of ``content``."""
-        self.stamp = stamp_of(self.generation, *content)
+        Its candidates are made of ``mean`` [size], of the ``own`` numbers of the imprint, and of
+        noise, which the stamp decides about: other ``content`` has other noise.
+        """
+        self.stamp = stamp_of(self.generation, mean, own, *content)
+        self._vector = np.concatenate([mean, self._imprint.numbers(self.stamp, own)])
+        self._is_published = False
         self._returns = {name: [] for name in self._names}
         self._heard_at = monotonic()
 
-    def stamped(self, parameters: FloatVector) -> FloatVector:
-        """Return the vector that is published of parameters [size]."""
-        return np.concatenate([parameters, self._imprint.numbers(self.stamp)])
+    def values(self) -> Mapping[str, FloatVector]:
+        """Return the mean with the numbers behind it, unless it has been published."""
+        return {} if self._is_published else {DEFAULT: self._vector}
 
     def published(self, policy: str, version: Version) -> None:
         """See Learner: its episodes may come from now on."""
+        self._is_published = True
         self._heard_at = monotonic()
 
     def steps(self, batches: Mapping[str, EpisodeBatch]) -> Iterator[Step]:
@@ -102,7 +106,7 @@ class PopulationLearner(Learner):
         now = monotonic()
         if now - self._heard_at > AGAIN_S:
             self._heard_at = now
-            self.publish_again()
+            self._is_published = False
 
 
 def centred_ranks(scores: Sequence[float] | FloatArray) -> FloatArray:

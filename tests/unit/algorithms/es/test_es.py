@@ -1,7 +1,5 @@
 """Evolution strategies beside numpy: ranks, mirrored candidates, and the step of their mean."""
 
-import importlib
-
 import numpy as np
 import pytest
 from clock import Clock
@@ -214,5 +212,3 @@ def test_actions_may_be_numbers_of_the_plant(es):
     config = es.Config({**SECTION, "continuous": True, "action_low": 0, "action_high": 10})
     assert config.action_space()["type"] == "Box"
     assert config.units() != {}
-    noise_of = importlib.import_module(f"{es.__name__}.method").noise_of
-    assert noise_of(np.float32([1, 2]), 3, 4).shape == (4,)
