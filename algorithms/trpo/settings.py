@@ -5,9 +5,24 @@ from typing import Any, Literal
 
 from pydantic import Field, PositiveFloat, PositiveInt, model_validator
 
+from relaax.algorithm_base.config_base import require_effect
 from relaax.learning.filters import FilterSettings
 from relaax.learning.on_policy import ContinuousSettings, DiscreteSettings
 from relaax.learning.on_policy.policy_settings import RolloutSettings
+
+#: The keys of each optimizer alone.
+KEYS_OF = {
+    "conjugate_gradients": (
+        "conjugate_steps",
+        "damping",
+        "line_search_steps",
+        "line_search_factor",
+        "value_learning_rate",
+        "value_passes",
+        "value_minibatches",
+    ),
+    "lbfgs": ("lbfgs_iterations", "kl_penalty", "kl_cutoff", "value_mixing"),
+}
 
 
 class TrpoSettings(RolloutSettings, FilterSettings):
@@ -25,7 +40,11 @@ class TrpoSettings(RolloutSettings, FilterSettings):
     #: Lambda of the advantages: 1 for whole returns, less to trust the values more.
     trace_decay: float = Field(0.95, ge=0, le=1)
 
-    #: How far one batch moves the policy, at most: the mean KL divergence, in nats.
+    #: ``conjugate_gradients``: a trust region, as in the paper; ``lbfgs``: PPO with L-BFGS, where a
+    #: penalty keeps the policy near.
+    optimizer: Literal["conjugate_gradients", "lbfgs"] = "conjugate_gradients"
+    #: How far one batch moves the policy, the mean KL divergence in nats: at most, or with
+    #: ``lbfgs`` about as far.
     kl_target: PositiveFloat = 0.01
     #: Steps of the conjugate gradients that find the direction.
     conjugate_steps: PositiveInt = 10
@@ -42,8 +61,26 @@ class TrpoSettings(RolloutSettings, FilterSettings):
     #: Into how many updates of the values the rollouts of each pass are divided at random.
     value_minibatches: PositiveInt = 8
 
+    #: Steps of L-BFGS, for the policy and for the values.
+    lbfgs_iterations: PositiveInt = 25
+    #: Weight of the KL divergence at first; it follows ``kl_target``.
+    kl_penalty: PositiveFloat = 1.0
+    #: Weight of the squared excess over twice ``kl_target``.
+    kl_cutoff: float = Field(1000.0, ge=0)
+    #: The part of the returns in the values' targets; the rest is what the values were.
+    value_mixing: float = Field(0.1, gt=0, le=1)
+
+    @model_validator(mode="after")
+    def _has_keys_of_its_optimizer(self) -> "TrpoSettings":
+        for optimizer, keys in KEYS_OF.items():
+            if optimizer != self.optimizer:
+                require_effect(self, keys, f"optimizer: {optimizer}")
+        return self
+
     @model_validator(mode="after")
     def _divides_its_rollouts(self) -> "TrpoSettings":
+        if self.optimizer == "lbfgs":
+            return self
         if self.rollouts_per_batch % self.value_minibatches:
             raise ValueError(
                 f"value_minibatches: the {self.rollouts_per_batch} rollouts of a batch "

@@ -4,86 +4,33 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+import trpo_parts
 from rollout_samples import random_rollouts
+from trpo_parts import ACTIONS, KL_TARGET, SIZE, Batch, features, rollouts_for
 
-from relaax.assembly.parts import Home
 from relaax.learning.rollouts import ROLLOUTS
 
-FEATURES, ACTIONS, DAMPING, KL_TARGET = 4, 3, 0.1, 0.05
-
-#: The policy's parameters come first: a softmax of the states' weighted sums.
-SIZE = (FEATURES + 1) * ACTIONS
+DAMPING = 0.1
 
 SECTION = {
-    "state_size": [FEATURES], "action_size": ACTIONS, "network": [], "rollouts_per_batch": 4,
-    "episode_len": 6, "damping": DAMPING, "kl_target": KL_TARGET, "conjugate_steps": 30,
-    "value_minibatches": 2, "seed": 5,
+    **trpo_parts.SECTION, "damping": DAMPING, "conjugate_steps": 30, "value_minibatches": 2,
 }  # fmt: skip
 
 
 @pytest.fixture(name="learner_of")
 def _learner_of(trpo):
-    def make(**keys):
-        builder = trpo.Builder(trpo.Config({**SECTION, **keys}))
-        return builder.learner(Home(1, np.random.default_rng(0), None))
-
-    return make
+    return lambda **keys: trpo_parts.learner_of(trpo, **{**SECTION, **keys})
 
 
-def rollouts_for(learner, count=4):
-    """Rollouts whose actions were drawn with the learner's own parameters."""
-    rollouts = random_rollouts(learner.network, ACTIONS, count, steps=6)
-    log_p = log_softmax(rollouts.observations[:-1], learner.values()["default"][:SIZE])
-    chosen = np.take_along_axis(log_p, rollouts.actions[..., np.newaxis], -1)[..., 0]
-    return replace(rollouts, extras={"log_probability": chosen.astype(np.float32)})
-
-
-def features(states):
-    return np.concatenate([states, np.ones((*states.shape[:-1], 1))], axis=-1)
-
-
-def log_softmax(states, parameters):
-    outputs = features(states) @ parameters.reshape(FEATURES + 1, ACTIONS).astype(float)
-    return outputs - np.log(np.exp(outputs).sum(-1, keepdims=True))
-
-
-def advantages_of(learner, rollouts):
-    """Normalised advantages with the values that the learner has."""
-    from relaax.learning import returns_tf
-
-    weights = learner.values()["default"][SIZE:]
-    values = features(rollouts.observations) @ weights
-    rows = rollouts.rewards, rollouts.terminated, rollouts.valid, np.float32(values)
-    advantages = returns_tf.n_step_targets(*rows, 0.99, 0.95)[1]
-    return returns_tf.normalized(advantages, rollouts.on_policy).numpy()
-
-
-class Expected:
+class Expected(Batch):
     """The step that the paper asks for, of a policy whose Fisher matrix can be written out."""
-
-    def __init__(self, learner, rollouts):
-        self._states, self._rollouts = rollouts.observations[:-1], rollouts
-        self._old = learner.values()["default"][:SIZE].astype(float)
-        self._advantages = advantages_of(learner, rollouts)
-        self._log_old = log_softmax(self._states, self._old)
-
-    def surrogate(self, parameters):
-        log_p = log_softmax(self._states, parameters) - self._log_old
-        ratios = np.exp(np.take_along_axis(log_p, self._rollouts.actions[..., np.newaxis], -1))
-        own = self._rollouts.on_policy
-        return (own * ratios[..., 0] * self._advantages).sum() / own.sum()
-
-    def kl(self, parameters):
-        new = log_softmax(self._states, parameters)
-        each = (np.exp(self._log_old) * (self._log_old - new)).sum(-1)
-        return (self._rollouts.valid * each).sum() / self._rollouts.valid.sum()
 
     def longest(self):
         """The natural gradient, as long as the quadratic model of the KL divergence allows."""
-        phi, p = features(self._states), np.exp(self._log_old)
-        valid, own = self._rollouts.valid, self._rollouts.on_policy
-        wanted = np.eye(ACTIONS)[self._rollouts.actions] - p
-        gradient = np.einsum("tk,tkf,tka->fa", own * self._advantages, phi, wanted) / own.sum()
+        phi, p = features(self.states), np.exp(self.log_old)
+        valid, own = self.rollouts.valid, self.rollouts.on_policy
+        wanted = np.eye(ACTIONS)[self.rollouts.actions] - p
+        gradient = np.einsum("tk,tkf,tka->fa", own * self.advantages, phi, wanted) / own.sum()
         spread = np.einsum("tka,ab->tkab", p, np.eye(ACTIONS)) - np.einsum("tka,tkb->tkab", p, p)
         fisher = np.einsum("tk,tkf,tkg,tkab->fagb", valid, phi, phi, spread) / valid.sum()
         matrix = fisher.reshape(SIZE, SIZE) + DAMPING * np.eye(SIZE)
@@ -94,11 +41,11 @@ class Expected:
         """The first part of the longest step that improves within the region."""
         longest = self.longest()
         for part in 0.8 ** np.arange(10):
-            parameters = self._old + part * longest
+            parameters = self.old + part * longest
             is_near = self.kl(parameters) <= KL_TARGET
-            if is_near and self.surrogate(parameters) > self.surrogate(self._old):
+            if is_near and self.surrogate(parameters) > self.surrogate(self.old):
                 return part, parameters
-        return 0.0, self._old
+        return 0.0, self.old
 
 
 def test_a_step_is_the_natural_gradient_as_far_as_the_line_search_lets_it(learner_of):
@@ -137,14 +84,14 @@ def test_rollouts_without_steps_may_be_missing_from_a_batch(learner_of):
     assert step.terms["step"] > 0
 
 
-def test_shared_layers_are_moved_by_the_policy_alone(trpo):
-    keys = {**SECTION, "network": [{"dense": 5}]}
-    learner = trpo.Builder(trpo.Config(keys)).learner(Home(1, np.random.default_rng(0), None))
+@pytest.mark.parametrize("keys", [{"value_minibatches": 2}, {"optimizer": "lbfgs"}])
+def test_shared_layers_are_moved_by_the_policy_alone(trpo, keys):
+    learner = trpo_parts.learner_of(trpo, network=[{"dense": 5}], **keys)
     manifest, before = learner.network.manifest, learner.values()["default"]
     rollouts = random_rollouts(learner.network, ACTIONS, 4, steps=6)
     rollouts = replace(rollouts, on_policy=np.zeros_like(rollouts.on_policy))
     (step,) = learner.steps({ROLLOUTS: rollouts})
-    assert step.terms["step"] == 0
+    assert step.terms["kl"] == 0
     old, new = manifest.unpack(before), manifest.unpack(learner.values()["default"])
     changed = {name for name in old if not np.array_equal(old[name], new[name])}
     assert changed == {"value/kernel", "value/bias"}
