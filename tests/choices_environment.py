@@ -1,6 +1,6 @@
-"""Environments whose actions are several choices, or bits, all of which depend on the state.
+"""Environments whose actions are bits, or several choices, all of which depend on the state.
 
-Gymnasium knows them as ``choices_environment:Choices-v0``, ``Bits-v0`` and ``Nested-v0``.
+Gymnasium knows them as ``choices_environment:Bits-v0`` and ``Nested-v0``.
 """
 
 from typing import Any
@@ -46,12 +46,10 @@ def _flat(action: Any) -> np.ndarray:
     return np.ravel(action)
 
 
-CHOICES = spaces.MultiDiscrete([3, 2], start=[5, 0])
 BITS = spaces.MultiBinary([2, 2])
 NESTED = spaces.Dict({"gear": spaces.Discrete(3, start=-1), "lights": spaces.MultiBinary(2)})
 
 RIGHT = {
-    "Choices": (CHOICES, [np.array(pair) for pair in ([5, 1], [6, 0], [7, 1])]),
     "Bits": (
         BITS,
         [

@@ -1,4 +1,4 @@
-"""Several choices at once, and bits, through real servers, from Gymnasium's spaces and back."""
+"""Bits, and several choices at once, through real servers, from Gymnasium's spaces and back."""
 
 import pytest
 from choices_environment import STEPS
@@ -15,12 +15,7 @@ SECTION = {
 
 
 @pytest.mark.parametrize(
-    ("name", "keys"),
-    [
-        ("Choices", {"action_size": [3, 2]}),
-        ("Bits", {"action_bits": [2, 2]}),
-        ("Nested", {"action_size": [3, 2, 2]}),
-    ],
+    ("name", "keys"), [("Bits", {"action_bits": [2, 2]}), ("Nested", {"action_size": [3, 2, 2]})]
 )
 def test_every_number_of_an_action_is_learnt(training: Training, name, keys):
     """Guessing earns half of the reward at most. The environments refuse what is no action."""

@@ -5,11 +5,10 @@ import sys
 
 import pytest
 from processes import REPOSITORY, Training
-from worker_modes import IN_BOTH_MODES
 
 from relaax.configuration.yaml_reader import read_yaml
 
-pytestmark = [pytest.mark.learning, IN_BOTH_MODES]
+pytestmark = pytest.mark.learning
 
 
 def test_a_simulator_in_plain_python_learns(training: Training, capsys: pytest.CaptureFixture[str]):
