@@ -26,7 +26,11 @@ SECTIONS: dict[str, dict[str, Any]] = {
     "r2d2": DISCRETE,
     "sac": CONTINUOUS,
     "trpo": DISCRETE,
-}
+    "unreal": {  # without the previous action, so that it is exported
+        "state_size": [4], "action_size": 3, "seed": 1, "pixel_control": False,
+        "network": [{"dense": 16}],
+    },
+}  # fmt: skip
 
 #: Algorithms whose policies are without noise: candidates differ by their parameters.
 DRAW_NOTHING = ("cem", "es")

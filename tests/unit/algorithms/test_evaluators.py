@@ -32,6 +32,7 @@ SECTIONS = {
     "r2d2": {**DISCRETE, "exploration": {"start": 1.0, "end": 1.0}},
     "sac": CONTINUOUS,
     "trpo": {**DISCRETE, "episode_len": 5},
+    "unreal": {**DISCRETE, "episode_len": 5, "pixel_control": False},
 }
 
 NOISY = {**CONTINUOUS, "exploration": {"type": "normal", "sigma": 0.5}}

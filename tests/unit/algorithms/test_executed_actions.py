@@ -35,6 +35,7 @@ SECTIONS = {
     "r2d2": DISCRETE,
     "sac": CONTINUOUS,
     "trpo": {**DISCRETE, "episode_len": 5},
+    "unreal": {**DISCRETE, "episode_len": 5, "pixel_control": False},
 }
 OFF_POLICY = ("ddpg", "dqn", "r2d2", "sac")
 

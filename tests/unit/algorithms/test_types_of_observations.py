@@ -44,6 +44,10 @@ SECTIONS = {
         **SMALL, "action_size": 2, "episode_len": 4, "rollouts_per_batch": 2,
         "value_minibatches": 1, "value_passes": 1,
     },
+    "unreal": {  # its other tables have the same steps
+        **SMALL, "action_size": 2, "episode_len": 4, "rollouts_per_update": 2,
+        "pixel_control": False, "reward_prediction": False, "value_replay": False,
+    },
 }  # fmt: skip
 
 RANDOM = np.random.default_rng(0)
@@ -119,11 +123,11 @@ def rows_of(observations):
 
 
 #: How many items are drawn: transitions, or the rollouts of a batch.
-COUNTS = dict.fromkeys(SECTIONS, 50) | {"acer": 2, "ppo": 2, "trpo": 2}
+COUNTS = dict.fromkeys(SECTIONS, 50) | {"acer": 2, "ppo": 2, "trpo": 2, "unreal": 2}
 
 KINDS = [("dqn", kind) for kind in IMAGES] + [
     (name, kind)
-    for name in ("acer", "sac", "ddpg", "ppo", "r2d2", "trpo")
+    for name in ("acer", "sac", "ddpg", "ppo", "r2d2", "trpo", "unreal")
     for kind in ("bytes", "fractions")
 ]
 
