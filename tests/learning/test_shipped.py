@@ -11,7 +11,8 @@ pytestmark = [pytest.mark.learning, pytest.mark.timeout(400)]
 
 @SHARED
 @pytest.mark.parametrize(
-    ("name", "goal"), [("ppo", 475), ("trpo", 475), ("acer", 475), ("es", 150), ("cem", 150)]
+    ("name", "goal"),
+    [("ppo", 475), ("impala", 150), ("trpo", 475), ("acer", 475), ("es", 150), ("cem", 150)],
 )
 def test_it_learns_to_balance_the_pole(
     training: Training, capsys: pytest.CaptureFixture[str], name: str, goal: float
