@@ -15,7 +15,7 @@ CONTINUOUS = {**DISCRETE, "action_size": 2, "action_low": -2, "action_high": [1,
 
 #: By algorithm: its section, for vectors of four numbers.
 SECTIONS: dict[str, dict[str, Any]] = {
-    "acer": DISCRETE,
+    "acer": {**CONTINUOUS, "continuous": True},
     "cem": DISCRETE,
     "da3c": DISCRETE,
     "da3c_cont": {**CONTINUOUS, "lstm": True},
