@@ -16,7 +16,7 @@ Acting
 ``described_policy``    all that an action depends on, for programs without this package
 
 Learning
-``intrinsic``           rewards for what is new to an agent, beside the environment's
+``intrinsic``           rewards for states that are new to an agent, beside the environment's
 ``on_policy``           learning from rollouts of the newest policies
 ``off_policy``          learning from stored transitions
 ``population``          learning from the returns of many candidates

@@ -1,4 +1,4 @@
-"""Intrinsic rewards: a part that pays an agent for what is new to it, whatever the algorithm is.
+"""Intrinsic rewards: a part that pays an agent for new states, whatever its algorithm is.
 
 ``settings``    the keys of the section ``intrinsic``
 ``networks``    the networks of such a part, and the statistics that it needs

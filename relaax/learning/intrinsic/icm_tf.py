@@ -1,7 +1,8 @@
 """Curiosity by self-supervised prediction (Pathak et al. 2017, https://arxiv.org/abs/1705.05363).
 
-A state is seen as features that help to say which action led to the next one: what no action has an
-effect on is not among them. An agent is rewarded where it cannot predict the next features.
+A state is seen as features that help to say which action led to the next one. Parts of a state that
+no action has an effect on are not among them. An agent is rewarded where its prediction of the next
+features is wrong.
 """
 
 from collections.abc import Mapping

@@ -52,7 +52,7 @@ def intrinsic_reward(networks: IntrinsicNetworks) -> IntrinsicReward:
 
 @dataclass(frozen=True)
 class Paid:
-    """Rollouts with the rewards that the algorithm learns from, and what they were made of."""
+    """Rollouts with the rewards that the algorithm learns from, and the part's own lesson."""
 
     rollouts: RolloutBatch
     #: Rows that are rewarded and learnt from, and their rollouts: [N] each.

@@ -20,7 +20,7 @@ RETURNS, STATES = "intrinsic returns", "intrinsic/"
 
 
 class IntrinsicNetworks:
-    """What a part needs of the parameters and of the statistics: known without TensorFlow.
+    """The parameters and the statistics of a part, known without TensorFlow.
 
     ``shapes`` are those of observations, stacked.
     """

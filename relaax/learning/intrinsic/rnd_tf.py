@@ -37,5 +37,5 @@ class Rnd:
         return tf.reduce_sum(tf.square(guess - target), axis=1)
 
     def losses(self, vectors: Vectors, steps: SeenSteps) -> dict[str, tf.Tensor]:
-        """Return the same: what is predicted better is rewarded less."""
+        """Return the same: a state that is predicted better earns less."""
         return {"predictor loss": self.rewards(vectors, steps)}
