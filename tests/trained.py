@@ -22,6 +22,7 @@ SECTIONS: dict[str, dict[str, Any]] = {
     "ddpg": CONTINUOUS,
     "dqn": DISCRETE,
     "es": CONTINUOUS | {"continuous": True},
+    "impala": DISCRETE,
     "ppo": {**CONTINUOUS, "continuous": True, "filter_states": True},
     "r2d2": DISCRETE,
     "sac": CONTINUOUS,

@@ -30,6 +30,7 @@ SECTIONS = {
     "ddpg": CONTINUOUS,
     "dqn": DISCRETE,
     "es": {**CONTINUOUS, "continuous": True},
+    "impala": {**DISCRETE, "episode_len": 5},
     "ppo": {**DISCRETE, "episode_len": 5},
     "ppo of numbers": {**CONTINUOUS, "continuous": True, "episode_len": 5},
     "r2d2": DISCRETE,

@@ -34,6 +34,7 @@ SECTIONS = {
     "sac": CONTINUOUS,
     "ddpg": {**CONTINUOUS, "twin": True},
     "dqn": {**OFF_POLICY, "action_size": 2},
+    "impala": {**SMALL, "action_size": 2, "episode_len": 4, "rollouts_per_update": 2},
     "ppo": {**SMALL, "action_size": 2, "episode_len": 4, "rollouts_per_batch": 2, "passes": 1},
     "r2d2": {
         "network": [*SMALL["network"], *MEMORY["r2d2"]], "seed": 1, "action_size": 2,
@@ -123,11 +124,11 @@ def rows_of(observations):
 
 
 #: How many items are drawn: transitions, or the rollouts of a batch.
-COUNTS = dict.fromkeys(SECTIONS, 50) | {"acer": 2, "ppo": 2, "trpo": 2, "unreal": 2}
+COUNTS = dict.fromkeys(SECTIONS, 50) | {"acer": 2, "impala": 2, "ppo": 2, "trpo": 2, "unreal": 2}
 
 KINDS = [("dqn", kind) for kind in IMAGES] + [
     (name, kind)
-    for name in ("acer", "sac", "ddpg", "ppo", "r2d2", "trpo", "unreal")
+    for name in ("acer", "sac", "ddpg", "impala", "ppo", "r2d2", "trpo", "unreal")
     for kind in ("bytes", "fractions")
 ]
 
