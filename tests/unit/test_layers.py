@@ -132,12 +132,14 @@ MAY_IMPORT = {
     # Benchmarks look at every part, but for the servers' insides.
     "benchmarks": (
         *OF_COMMANDS,
+        "relaax/assembly",
         "relaax/client",
         "relaax/compat/memoire",
         "relaax/learning",
         "relaax/parameters/process",
         "relaax/protocol",
         "relaax/replay/process",
+        "relaax/server/serial",
         "relaax/telemetry/training",
     ),
     "algorithms": (
