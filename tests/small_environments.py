@@ -1,6 +1,7 @@
-"""Environments that ask for a memory, or for a critic that sees more.
+"""Environments that ask for a memory, for a critic that sees more, or for curiosity.
 
-Gymnasium knows them as ``small_environments:TMaze-v0`` and ``small_environments:HiddenReward-v0``.
+Gymnasium knows them as ``small_environments:TMaze-v0``, ``small_environments:HiddenReward-v0`` and
+``small_environments:Corridor-v0``.
 """
 
 from typing import Any
@@ -67,5 +68,34 @@ class HiddenReward(gymnasium.Env):
         }
 
 
+class Corridor(gymnasium.Env):
+    """The end of a corridor is worth 1, and nothing else is; a wall is behind the first place.
+
+    A state has a 1 for its place. In the time that there is, a random walk gets to the end about
+    once in a thousand episodes.
+    """
+
+    LENGTH = 24
+
+    action_space = spaces.Discrete(2)
+    observation_space = spaces.Box(0, 1, (LENGTH + 1,), np.float32)
+
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> Any:
+        super().reset(seed=seed)
+        self._place = self._steps = 0
+        return self._state(), {}
+
+    def step(self, action: Any) -> Any:
+        self._steps += 1
+        self._place = min(max(self._place + 2 * int(action) - 1, 0), self.LENGTH)
+        is_there = self._place == self.LENGTH
+        is_late = self._steps == 2 * self.LENGTH
+        return self._state(), float(is_there), is_there, is_late and not is_there, {}
+
+    def _state(self) -> Any:
+        return np.eye(self.LENGTH + 1, dtype=np.float32)[self._place]
+
+
+gymnasium.register("Corridor-v0", Corridor)
 gymnasium.register("TMaze-v0", TMaze)
 gymnasium.register("HiddenReward-v0", HiddenReward)
