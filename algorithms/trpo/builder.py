@@ -5,7 +5,7 @@ from typing import Any
 from relaax.algorithm_base import Input, Learner
 from relaax.assembly import OnPolicyBuilder
 from relaax.assembly.parts import Home
-from relaax.learning.networks import POLICY, initial_parameters
+from relaax.learning.networks import POLICY
 from relaax.learning.rollouts import ROLLOUTS
 from relaax.learning.steps import rollouts_of
 
@@ -23,8 +23,7 @@ class TrpoBuilder(OnPolicyBuilder[Config]):
         from .method_tf import Trpo
 
         keys, network = self.config.settings, self.network()
-        initial = initial_parameters(network.manifest, keys.initialization, keys.seed)
-        variables = Variables({POLICY: initial}, {}, {POLICY: keys.value_learning_rate})
+        variables = Variables({POLICY: self.initial()}, {}, {POLICY: keys.value_learning_rate})
         return Trpo(
             variables,
             {ROLLOUTS: Input(keys.rollouts_per_batch, rollouts_of, is_on_policy=True)},

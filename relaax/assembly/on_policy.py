@@ -5,7 +5,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from relaax.algorithm_base import Learner
+from relaax.algorithm_base import FloatVector, Learner
 from relaax.assembly.parts import ExperienceParts, Home, MethodBuilder, ParameterParts, WorkerParts
 from relaax.learning.networks import POLICY, initial_parameters
 from relaax.learning.on_policy import PolicyConfig, PolicySettings
@@ -72,8 +72,7 @@ class OnPolicyBuilder(MethodBuilder[ConfigT]):
     def parameters(self) -> ParameterParts:
         """See MethodBuilder; the learning rate of gradients is annealed linearly."""
         config, settings, filters = self.config, self.config.settings, self.config.filters()
-        manifest = self.network().manifest
-        own = [initial_parameters(manifest, settings.initialization, settings.seed)]
+        own = [self.initial()]
         if config.intrinsic is not None and isinstance(settings, PolicySettings):
             own.append(config.intrinsic.initial(settings.seed))
         parts = ParameterParts(
@@ -95,6 +94,11 @@ class OnPolicyBuilder(MethodBuilder[ConfigT]):
             averaging=self.averaging(),
             combine=self.combine(),
         )
+
+    def initial(self) -> FloatVector:
+        """Return the first parameters of the network."""
+        settings = self.config.settings
+        return initial_parameters(self.network().manifest, settings.initialization, settings.seed)
 
     def learner(self, home: Home) -> Learner:
         """See MethodBuilder."""

@@ -23,7 +23,7 @@ class Builder(OnPolicyBuilder):
 
         from .method_tf import POLICY, ActorCriticReplay
 
-        keys, initial = self.config.settings, {POLICY: self.parameters().initial}
+        keys, initial = self.config.settings, {POLICY: self.initial()}
         fresh = Input(keys.fresh, rollouts_of, is_on_policy=True)
         return ActorCriticReplay(
             self.network(), keys.rewards_gamma, keys.entropy_beta, keys.largest_weight,

@@ -13,7 +13,7 @@ class Builder(OnPolicyBuilder):
 
         from .method_tf import NaturalGradient
 
-        keys, initial = self.config.settings, {"policy": self.parameters().initial}
+        keys, initial = self.config.settings, {"policy": self.initial()}
         return NaturalGradient(
             self.network(), graph_of(self.config.actions), keys.rewards_gamma, keys.largest_kl,
             Variables(initial, {}, {"policy": keys.learning_rate}),

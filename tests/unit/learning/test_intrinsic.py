@@ -251,6 +251,21 @@ def test_a_learner_that_sets_its_values_leaves_the_part_its_own(part):
         np.testing.assert_array_equal(array, state[name], err_msg=name)
 
 
+@pytest.mark.parametrize("name", ["natural_gradient", "actor_critic_replay"])
+def test_methods_of_others_take_the_section_without_a_line_of_their_own(name):
+    module = load_algorithm(REPOSITORY / "tests" / "learning" / name).module
+    config = module.Config(section_of("rnd"))
+    process, batch = module.make_learner(config, 3), random_rollouts(config.network, ACTIONS, 4)
+    extras = {extra: np.zeros((5, 4, 3), np.float32) for extra in config.extras}
+    batch = replace(batch, extras={**extras, **batch.extras})
+    for _ in range(2):
+        steps = list(process.steps(dict.fromkeys(process.inputs, batch)))
+    assert steps[-1].terms["intrinsic reward"] > 0
+    filters = config.filters()
+    filters.use(filters.separated(process.values()["default"])[1])
+    assert np.size(filters.others["intrinsic/"].scale.factor) == STATES
+
+
 def test_what_the_part_has_learnt_is_in_checkpoints_and_in_the_parameter_servers_vector():
     parts, again = Parts("ppo", "rnd"), Parts("ppo", "rnd", seed=4)
     parts.step()
