@@ -12,7 +12,15 @@ pytestmark = [pytest.mark.learning, pytest.mark.timeout(400)]
 @SHARED
 @pytest.mark.parametrize(
     ("name", "goal"),
-    [("ppo", 475), ("impala", 150), ("trpo", 475), ("acer", 475), ("es", 150), ("cem", 150)],
+    [
+        ("ppo", 475),
+        ("impala", 150),
+        ("trpo", 475),
+        ("trpo_lbfgs", 475),
+        ("acer", 475),
+        ("es", 150),
+        ("cem", 150),
+    ],
 )
 def test_it_learns_to_balance_the_pole(
     training: Training, capsys: pytest.CaptureFixture[str], name: str, goal: float
@@ -38,8 +46,8 @@ def _train(
 ) -> None:
     task = env.split("-", maxsplit=1)[0].lower()
     shipped = read_yaml(REPOSITORY / "config" / f"{name}_{task}.yaml")
-    algorithm = {**shipped["algorithm"], "path": str(REPOSITORY / "algorithms" / name)}
-    del algorithm["name"]
+    algorithm = {**shipped["algorithm"]}
+    algorithm["path"] = str(REPOSITORY / "algorithms" / algorithm.pop("name"))
     assert goal <= shipped["relaax-parameter-server"]["--goal-return"]
     training.configure(algorithm, {"goal-return": goal})
     parameter_server = training.start_parameter_server()
