@@ -22,6 +22,7 @@ class Settings(ActionValueSettings):
 
     history_len: Literal[1] = 1
     learners: None = None
+    combine_gradients: None = None
     #: Units of the dense layers below the recurrent one, and its cells.
     hidden_layers: tuple[PositiveInt, ...] = (64,)
     lstm_size: PositiveInt = 64

@@ -195,6 +195,7 @@ def test_a_forbidden_action_is_not_the_best_behind_a_step(learner_of):
         ({"stream_layers": [8], "dueling": False}, "stream_layers need dueling: true"),
         ({"history_len": 4}, "history_len"),
         ({"learners": {"count": 2}}, "learners"),
+        ({"combine_gradients": {"average_of": 2}}, "combine_gradients"),
     ],
 )
 def test_what_it_cannot_do_is_refused(r2d2, keys, reason):
