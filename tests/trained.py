@@ -77,6 +77,9 @@ def save_trained(
     blank = kept.checkpoint
     random = np.random.default_rng(seed)
     parameters = random.normal(0, 0.2, blank.tensors["parameters"].shape).astype(np.float32)
+    if name in DRAW_NOTHING:  # the numbers behind say what candidates are made of
+        size = config.network.manifest.size
+        parameters[size:] = blank.tensors["parameters"][size:]
     if hasattr(config, "filters"):
         filtering = sum(each.length for each in config.filters().states.values())
         if filtering:  # counts, means and deviations

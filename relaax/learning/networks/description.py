@@ -163,9 +163,12 @@ class Network:
         return tuple(sorted(set(names).difference(() if head.frames else self.shared)))
 
     def seen_by(self, heads: Iterable[Head]) -> tuple[str, ...]:
-        """Return the observations that the outputs of some ``heads`` depend on, in order."""
+        """Return the observations that the outputs of some ``heads`` depend on, in order.
+
+        Of no head: those that the shared layers see.
+        """
         heads = [*heads]
-        shared = self.shared if any(head.frames is None for head in heads) else ()
+        shared = () if heads and all(head.frames for head in heads) else self.shared
         return tuple(sorted({*shared, *(name for h in heads for name in self.beside(h))}))
 
     @cached_property

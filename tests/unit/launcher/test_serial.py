@@ -69,10 +69,11 @@ def test_each_procfile_that_names_a_yaml_file_is_refused_with_its_reason(tmp_pat
 
 
 #: What no Procfile of this repository runs in one process: servers alone, a configuration to copy,
-#: and replay servers.
+#: replay servers, and two learners.
 WITHOUT_ENVIRONMENT = {
     "da3c_gym_boxing.yaml",
     "da3c_lab_demo.yaml",
+    "gorila_cartpole.yaml",
     "starter_continuous.yaml",
     "starter_discrete.yaml",
     "sac_pendulum_shards.yaml",
