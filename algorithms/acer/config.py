@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 from typing import Any
 
-from relaax.learning.filters import Filters
 from relaax.learning.networks import Head, Network
 from relaax.learning.off_policy.critics import critic_of
 from relaax.learning.on_policy import VALUE, PolicyConfig
@@ -40,7 +39,3 @@ class Config(PolicyConfig):
             if self.network.lstm_size:
                 raise ValueError("network: the advantages of continuous actions have no lstm")
             self.advantages = critic_of(self.network, own.action_shape)
-
-    def filters(self) -> Filters:
-        """Return new filters of the states but images, and of rewards, if asked for."""
-        return self.settings.filters_of(self.settings.inputs)

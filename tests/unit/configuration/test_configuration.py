@@ -189,7 +189,12 @@ class TestValues:
 
     @pytest.mark.parametrize("path", sorted(REPOSITORY.glob("config/*.yaml")), ids=lambda p: p.stem)
     def test_every_configuration_of_the_repository_loads(self, path):
-        others = {"da3c_cont_": "da3c_cont", "da3cc_": "da3c_cont", "td3_": "ddpg", "gorila_": "dqn"}
+        others = {
+            "da3c_cont_": "da3c_cont",
+            "da3cc_": "da3c_cont",
+            "td3_": "ddpg",
+            "gorila_": "dqn",
+        }
         names = others | {"starter_continuous": "da3c_cont", "starter_discrete": "da3c"}
         names |= {f"{name}_": name for name in bundled_algorithms()}
         name = next(n for stem, n in names.items() if path.stem.startswith(stem))
