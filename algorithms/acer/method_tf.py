@@ -12,6 +12,7 @@ of its parameters.
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from itertools import cycle, islice
 
 import numpy as np
 import tensorflow as tf
@@ -63,7 +64,8 @@ class Acer(GraphLearner):
     """Algorithm 1: an update from fresh rollouts, and then a few from replay.
 
     There are n updates from replay, n drawn from a Poisson distribution with the mean
-    ``replay_ratio``; each takes ``rollouts`` of those that were drawn for all of them.
+    ``replay_ratio``; each takes ``rollouts`` others of those that were drawn for all of them, and
+    where n is so large that these do not reach, the first ones are taken once more.
     """
 
     def __init__(
@@ -109,9 +111,11 @@ class Acer(GraphLearner):
         return {**terms, "gradient norm": norms[0]}, {}
 
     def _parts(self, batch: RolloutBatch) -> Iterator[RolloutBatch]:
-        """Yield the rollouts of each update from replay."""
-        for _ in range(self._random.poisson(self._replay_ratio)):
-            yield batch.chosen(self._random.choice(batch.count, self._rollouts, replace=False))
+        """Yield the rollouts of each update from replay: others each time, as far as they reach."""
+        updates = self._random.poisson(self._replay_ratio)
+        parts = self._random.permutation(batch.count).reshape(-1, self._rollouts)
+        for part in islice(cycle(parts), updates):
+            yield batch.chosen(part)
 
 
 class DiscreteActions(Actions):

@@ -1,7 +1,7 @@
 """The keys of ACER's section in the YAML file."""
 
 from collections.abc import Mapping
-from math import ceil
+from math import ceil, sqrt
 from typing import Any, Literal
 
 from pydantic import Field, PositiveFloat, PositiveInt, field_validator, model_validator
@@ -49,8 +49,8 @@ class AcerSettings(RolloutSettings, FilterSettings):
         if self.replay_size < (needed := self.replayed_rollouts * self.episode_len):
             raise ValueError(
                 f"replay_size: {self.replay_size} steps are fewer than the {needed} of the "
-                f"{self.replayed_rollouts} rollouts that are drawn at once: replay_ratio "
-                f"({self.replay_ratio:g}) times rollouts_per_update ({self.rollouts_per_update})"
+                f"{self.replayed_rollouts} rollouts that are drawn at once, for replay_ratio "
+                f"({self.replay_ratio:g}) and rollouts_per_update ({self.rollouts_per_update})"
             )
         return self
 
@@ -61,8 +61,11 @@ class AcerSettings(RolloutSettings, FilterSettings):
 
     @property
     def replayed_rollouts(self) -> int:
-        """Rollouts that are drawn from replay for each fresh batch; 0 without replay."""
-        return ceil(self.replay_ratio) * self.rollouts_per_update
+        """Rollouts that are drawn from replay for each fresh batch; 0 without replay.
+
+        They are enough for updates up to two standard deviations above the mean.
+        """
+        return ceil(self.replay_ratio + 2 * sqrt(self.replay_ratio)) * self.rollouts_per_update
 
 
 class DiscreteAcer(AcerSettings, DiscreteSettings):

@@ -11,7 +11,7 @@ from rollout_samples import random_rollouts
 
 from relaax.assembly.parts import Home
 from relaax.errors import ConfigurationError
-from relaax.learning.rollouts import DISTRIBUTION, ROLLOUTS
+from relaax.learning.rollouts import DISTRIBUTION, ROLLOUTS, RolloutBatch
 
 FEATURES, ACTIONS, STEPS, COUNT = 4, 3, 6, 4
 
@@ -228,11 +228,31 @@ def test_updates_from_replay_are_drawn_from_a_poisson_distribution(acer):
     for _ in range(12):
         (step,) = learner.steps(batches)
         drawn = twin.poisson(1.5)
-        for _ in range(drawn):
-            twin.choice(2 * COUNT, COUNT, replace=False)
+        twin.permutation(4 * COUNT)
         counts.append(drawn)
         assert (step.updates, step.terms["updates from replay"]) == (1 + drawn, drawn)
     assert {0, 1, 2} < set(counts)
+
+
+@pytest.mark.parametrize("ratio", [0.5, 1, 4])
+def test_each_update_from_replay_has_rollouts_of_its_own(acer, monkeypatch, ratio):
+    builder = acer.Builder(acer.Config({**SECTION, "replay_ratio": ratio}))
+    learner = builder.learner(Home(1, np.random.default_rng(7), None))
+    drawn = learner.inputs["replayed"].batch_size
+    chosen, whole, reused = [], RolloutBatch.chosen, 0
+    monkeypatch.setattr(learner, "_graph", lambda _: ({}, {}))
+    monkeypatch.setattr(
+        RolloutBatch, "chosen", lambda batch, which: chosen.append(which) or whole(batch, which)
+    )
+    batches = batches_for(builder, drawn)
+    for _ in range(300):
+        chosen.clear()
+        list(learner.steps(batches))
+        assert all(len(set(part)) == COUNT for part in chosen)
+        times = np.bincount(np.concatenate([[], *chosen]).astype(int), minlength=drawn)
+        reused += times.max() > 1
+        assert times.max() <= -(-len(chosen) * COUNT // drawn)
+    assert 0 < reused < 300 * 0.06
 
 
 def test_the_average_policy_follows_after_each_update(acer):
@@ -257,5 +277,5 @@ def test_without_a_replay_ratio_fresh_rollouts_alone_are_drawn(acer):
 
 
 def test_a_replay_that_is_smaller_than_its_draw_is_refused(acer):
-    with pytest.raises((ValueError, ConfigurationError), match="100 steps are fewer than the 120"):
+    with pytest.raises((ValueError, ConfigurationError), match="100 steps are fewer than the 216"):
         acer.Config({**SECTION, "replay_size": 100, "replay_ratio": 4.5})
