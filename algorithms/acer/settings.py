@@ -6,6 +6,7 @@ from typing import Any, Literal
 
 from pydantic import Field, PositiveFloat, PositiveInt, field_validator, model_validator
 
+from relaax.algorithm_base.config_base import require_effect
 from relaax.learning.filters import FilterSettings
 from relaax.learning.on_policy import ContinuousSettings, DiscreteSettings
 from relaax.learning.on_policy.continuous import Actions
@@ -54,6 +55,12 @@ class AcerSettings(RolloutSettings, FilterSettings):
             )
         return self
 
+    @model_validator(mode="after")
+    def _follows_what_is_used(self) -> "AcerSettings":
+        if self.trust_region is None:
+            require_effect(self, ("average_decay",), "trust_region")
+        return self
+
     @property
     def rollouts_of_batch(self) -> int:
         """Rollouts that are learnt from together."""
@@ -86,6 +93,12 @@ class ContinuousAcer(AcerSettings, ContinuousSettings):
     average_decay: float = Field(0.995, ge=0, lt=1)
     #: Actions whose advantages are averaged in each state: the paper's n.
     dueling_samples: PositiveInt = 5
+
+    @model_validator(mode="after")
+    def _changes_its_entropy(self) -> "ContinuousAcer":
+        if self.sigma == "fixed":
+            require_effect(self, ("entropy_beta",), "sigma: free or state")
+        return self
 
     @field_validator("lstm")
     @classmethod

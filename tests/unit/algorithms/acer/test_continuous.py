@@ -177,3 +177,16 @@ def test_a_recurrent_layer_is_refused(acer):
 def test_discrete_actions_are_one_choice(acer, keys):
     with pytest.raises(ValueError, match=next(iter(keys))):
         acer.Config({"state_size": [3], "action_size": 2, **keys})
+
+
+@pytest.mark.parametrize(
+    ("keys", "message"),
+    [
+        ({"entropy_beta": 0.01}, "entropy_beta: no effect without sigma: free or state"),
+        ({"trust_region": None, "average_decay": 0.9}, "average_decay: no effect without trust_"),
+    ],
+)
+def test_keys_without_effect_are_refused(acer, keys, message):
+    with pytest.raises(ValueError, match=message):
+        acer.Config({**SECTION, **keys})
+    acer.Config({**SECTION, **keys, "sigma": "free", "trust_region": 1})
