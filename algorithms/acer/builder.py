@@ -1,12 +1,10 @@
 """Wires ACER: the one place that reads the configuration, and hands values to parts."""
 
 from dataclasses import replace
-from typing import Any
 
 from relaax.algorithm_base import FloatVector, Input, Learner
 from relaax.assembly import ExperienceParts, OnPolicyBuilder
 from relaax.assembly.parts import Home
-from relaax.learning.networks import initial_parameters
 from relaax.learning.off_policy.config import POLICY_VARIABLE
 from relaax.learning.off_policy.critics import initial_critics
 from relaax.learning.rollouts import ROLLOUTS
@@ -38,7 +36,7 @@ class AcerBuilder(OnPolicyBuilder[Config]):
         from relaax.learning.variables_tf import Variables
 
         from .continuous_tf import ContinuousActions
-        from .method_tf import AVERAGE, Acer, DiscreteActions, Numbers
+        from .method_tf import AVERAGE, Acer, Actions, DiscreteActions, Numbers
 
         config, keys = self.config, self.config.settings
         numbers = Numbers(
@@ -48,9 +46,9 @@ class AcerBuilder(OnPolicyBuilder[Config]):
             entropy_beta=keys.entropy_beta,
             value_loss_weight=keys.value_loss_weight,
         )
-        method: Any
+        actions: Actions
         if isinstance(keys, ContinuousAcer) and config.advantages is not None:
-            method = ContinuousActions(
+            actions = ContinuousActions(
                 self.network(),
                 config.advantages,
                 graph_of(config.distribution),
@@ -60,7 +58,7 @@ class AcerBuilder(OnPolicyBuilder[Config]):
                 seed=home.seed,
             )
         else:
-            method = DiscreteActions(self.network(), keys.mask_name, numbers)
+            actions = DiscreteActions(self.network(), keys.mask_name, numbers)
         inputs = {ROLLOUTS: Input(keys.rollouts_per_update, rollouts_of, is_on_policy=True)}
         if keys.replayed_rollouts:
             inputs[REPLAYED] = Input(keys.replayed_rollouts, rollouts_of)
@@ -69,7 +67,7 @@ class AcerBuilder(OnPolicyBuilder[Config]):
         return Acer(
             Variables(initial, {AVERAGE: POLICY_VARIABLE}, rates),
             inputs,
-            method,
+            actions,
             replay_ratio=keys.replay_ratio,
             rollouts=keys.rollouts_per_update,
             average_decay=keys.average_decay,
@@ -79,8 +77,8 @@ class AcerBuilder(OnPolicyBuilder[Config]):
 
     def _initial(self, seed: int | None) -> dict[str, FloatVector]:
         """Return all that is learnt as it is at first, by name."""
-        keys, manifest = self.config.settings, self.network().manifest
-        initial = {POLICY_VARIABLE: initial_parameters(manifest, keys.initialization, keys.seed)}
-        if self.config.advantages is not None:
-            initial[ADVANTAGES] = initial_critics(self.config.advantages, 1, seed)
+        initial, advantages = {POLICY_VARIABLE: self.initial()}, self.config.advantages
+        if advantages is not None:
+            how = self.config.settings.initialization
+            initial[ADVANTAGES] = initial_critics(advantages, 1, seed, how)
         return initial

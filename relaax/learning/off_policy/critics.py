@@ -18,10 +18,12 @@ CRITICS = "critics"
 OBSERVATION = "observation"
 
 
-def initial_critics(critic: Network, count: int, seed: int | None) -> FloatVector:
+def initial_critics(
+    critic: Network, count: int, seed: int | None, initialization: str = "uniform"
+) -> FloatVector:
     """Return the first parameters of ``count`` critics, one behind another."""
     seeds = [None if seed is None else seed + 1 + number for number in range(count)]
-    return np.concatenate([initial_parameters(critic.manifest, "uniform", s) for s in seeds])
+    return np.concatenate([initial_parameters(critic.manifest, initialization, s) for s in seeds])
 
 
 def critic_of(policy: Network, action_shape: Shape) -> Network:

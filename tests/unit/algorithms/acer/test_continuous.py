@@ -8,6 +8,7 @@ import pytest
 from acer_parts import REGION, VALUE_WEIGHT, gradient_of, numbers_of, targets_of, vectors_of
 from rollout_samples import random_rollouts
 
+from relaax.assembly.parts import Home
 from relaax.learning.rollouts import DISTRIBUTION
 
 FEATURES, NUMBERS, STEPS, COUNT, SAMPLES, SEED = 4, 2, 6, 4, 3, 9
@@ -190,3 +191,15 @@ def test_keys_without_effect_are_refused(acer, keys, message):
     with pytest.raises(ValueError, match=message):
         acer.Config({**SECTION, **keys})
     acer.Config({**SECTION, **keys, "sigma": "free", "trust_region": 1})
+
+
+@pytest.mark.parametrize("initialization", ["uniform", "orthogonal"])
+def test_all_networks_begin_as_the_key_says(acer, initialization):
+    """Orthogonal layers have biases of zeros."""
+    keys = {"network": [{"dense": 8}], "initialization": initialization}
+    builder = acer.Builder(acer.Config({**SECTION, **keys}))
+    learner = builder.learner(Home(1, np.random.default_rng(7), None))
+    networks = {"policy": builder.config.network, "advantages": builder.config.advantages}
+    for name, network in networks.items():
+        first = network.manifest.unpack(learner.state()[name])
+        assert first["dense0/bias"].any() == (initialization == "uniform")
