@@ -1,6 +1,9 @@
 """The pieces of ACER's tests: losses with their gradients, and Retrace of several rollouts."""
 
+from dataclasses import replace
+
 import numpy as np
+from numpy_network import NumpyNetwork
 from numpy_returns import retrace_of
 
 DISCOUNT, REGION, VALUE_WEIGHT = 0.9, 0.3, 0.4
@@ -41,3 +44,52 @@ def targets_of(rollouts, values, chosen_values, traces):
     arrays = rollouts.rewards, rollouts.terminated, values, chosen_values, traces
     columns = range(rollouts.count)
     return np.stack([retrace_of(*(a[:, k] for a in arrays), DISCOUNT) for k in columns], axis=1)
+
+
+def continued(rollouts, burn_in):
+    """The same, with a burn-in, and with live traces behind all ends of episodes but one."""
+    arrays = {
+        name: getattr(rollouts, name).copy()
+        for name in ("starts", "terminated", "valid", "on_policy")
+    }
+    arrays["on_policy"][:, 1:] = arrays["valid"][:, 1:]
+    for name in ("terminated", "valid", "on_policy"):
+        arrays[name][:burn_in] = 0
+    if burn_in:
+        arrays["starts"][: burn_in + 1] = 0
+        arrays["valid"][burn_in] = 1
+    ends = arrays["terminated"][:-1] > 0
+    assert (ends & (arrays["on_policy"][1:] > 0)).any()
+    return replace(rollouts, **arrays)
+
+
+def outputs_of(network, vector, rollouts, burn_in=0, before=None):
+    """All heads' outputs [T + 1, K, ...] by name, by numpy; those of the burn-in are ``before``'s.
+
+    So no gradient by ``vector`` flows into it.
+    """
+    parts = [(vector, slice(burn_in, None))]
+    if burn_in:
+        parts.insert(0, (before, slice(burn_in)))
+    columns = []
+    for column in range(rollouts.count):
+        state, rows = rollouts.recurrent_state[:, column : column + 1], []
+        for weights, some in parts:
+            twin = NumpyNetwork(network, network.manifest.unpack(weights))
+            continues = 1 - rollouts.starts[some, column]
+            found, state = twin.forward(rollouts.observations[some, column], state, continues)
+            rows.append(found)
+        columns.append({name: np.concatenate([row[name] for row in rows]) for name in rows[0]})
+    return {name: np.stack([each[name] for each in columns], axis=1) for name in columns[0]}
+
+
+def chained(up, outputs, vector, step=1e-5):
+    """The gradient of the sum of ``up`` times ``outputs(vector)``, by differences."""
+
+    def total(at):
+        found = outputs(at)
+        return sum((part * found[name][: len(part)]).sum() for name, part in up.items())
+
+    moves = step * np.eye(len(vector))
+    vector = vector.astype(float)
+    return np.array([(total(vector + m) - total(vector - m)) / (2 * step) for m in moves])

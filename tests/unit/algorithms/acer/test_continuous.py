@@ -5,7 +5,15 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from acer_parts import REGION, VALUE_WEIGHT, gradient_of, numbers_of, targets_of, vectors_of
+from acer_parts import (
+    REGION,
+    VALUE_WEIGHT,
+    continued,
+    gradient_of,
+    numbers_of,
+    targets_of,
+    vectors_of,
+)
 from rollout_samples import random_rollouts
 
 from relaax.assembly.parts import Home
@@ -30,12 +38,12 @@ def _modules(acer):
 def _found(acer, modules):
     """The gradients and terms of a loss, with all that it was computed of."""
 
-    def found(**keys):
+    def found(burn_in=0, **keys):
         from relaax.learning.distributions.graph_tf import graph_of
 
         method, continuous = modules
         config = acer.Config({**SECTION, **keys})
-        rollouts = rollouts_of(config.network)
+        rollouts = continued(rollouts_of(config.network), burn_in)
         vector, average = vectors_of(config.network)
         (advantages, _) = vectors_of(config.advantages)
         actions = continuous.ContinuousActions(
@@ -131,8 +139,9 @@ class Expected:
         )
 
 
-def test_the_loss_has_the_gradient_of_the_paper(found):
-    rollouts, at, gradients, terms = found()
+@pytest.mark.parametrize("burn_in", [0, 2])
+def test_the_loss_has_the_gradient_of_the_paper(found, burn_in):
+    rollouts, at, gradients, terms = found(burn_in)
     of_mean, of_value, of_advantages = Expected(rollouts, at).gradients()
     size = (FEATURES + 1) * NUMBERS
     rtol = {"rtol": 2e-3, "atol": 2e-4}
@@ -203,3 +212,25 @@ def test_all_networks_begin_as_the_key_says(acer, initialization):
     for name, network in networks.items():
         first = network.manifest.unpack(learner.state()[name])
         assert first["dense0/bias"].any() == (initialization == "uniform")
+
+
+@pytest.mark.parametrize("sigma", ["fixed", "free", "state"])
+def test_a_step_of_the_learner_moves_the_deviations_that_are_not_fixed(acer, sigma):
+    builder = acer.Builder(acer.Config({**SECTION, "sigma": sigma}))
+    learner, network = builder.learner(Home(1, np.random.default_rng(7), None)), builder.network()
+    rollouts = rollouts_of(network)
+    batches = {
+        table: rollouts.chosen(np.arange(each.batch_size) % COUNT)
+        for table, each in learner.inputs.items()
+    }
+    first = {name: np.copy(array) for name, array in learner.state().items()}
+    list(learner.steps(batches))
+    last = learner.state()
+    for name in ("policy", "advantages", "average"):
+        assert np.isfinite(last[name]).all()
+        assert (last[name] != first[name]).any()
+    before, after = (network.manifest.unpack(state["policy"]) for state in (first, last))
+    part = "policy/kernel" if sigma == "state" else "policy/free"
+    columns = slice(NUMBERS, None) if sigma == "state" else slice(None)
+    moves = (after[part] != before[part])[..., columns]
+    assert moves.all() == moves.any() == (sigma != "fixed")

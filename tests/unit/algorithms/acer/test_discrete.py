@@ -6,7 +6,17 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import scipy.optimize
-from acer_parts import REGION, VALUE_WEIGHT, gradient_of, numbers_of, targets_of, vectors_of
+from acer_parts import (
+    REGION,
+    VALUE_WEIGHT,
+    chained,
+    continued,
+    gradient_of,
+    numbers_of,
+    outputs_of,
+    targets_of,
+    vectors_of,
+)
 from rollout_samples import random_rollouts
 
 from relaax.assembly.parts import Home
@@ -131,25 +141,15 @@ def test_the_gradient_of_the_entropy(method):
 
 
 class Expected:
-    """The loss's gradient as algorithm 2 says it, of a network without layers."""
+    """The loss's gradient by the network's outputs, as algorithm 2 says it."""
 
-    def __init__(self, rollouts, vector, average):
-        states = rollouts.observations
-        self._features = np.concatenate([states, np.ones((*states.shape[:-1], 1))], axis=-1)
-        self._rollouts, size = rollouts, (FEATURES + 1) * ACTIONS
-        outputs = [
-            self._features @ part.reshape(FEATURES + 1, ACTIONS).astype(float)
-            for part in (vector[:size], vector[size:], average[:size])
-        ]
-        self.policy, self.values, self.average = (
-            softmax(outputs[0]),
-            outputs[1],
-            softmax(outputs[2]),
-        )
+    def __init__(self, rollouts, outputs, average):
+        self._rollouts, self.values = rollouts, outputs["action_values"]
+        self.policy, self.average = softmax(outputs["policy"]), softmax(average["policy"])
         self.taken = np.eye(ACTIONS)[rollouts.actions]
         self.ratios = self.policy[:-1] / softmax(rollouts.extras[DISTRIBUTION].astype(float))
 
-    def gradient(self):
+    def up(self):
         rollouts, policy, taken = self._rollouts, self.policy[:-1], self.taken
         state_values = (self.policy * self.values).sum(-1)
         chosen_values = (taken * self.values[:-1]).sum(-1)
@@ -167,21 +167,32 @@ class Expected:
         of_policy -= excess / np.square(towards).sum(-1, keepdims=True) * towards
         mean = (policy * of_policy).sum(-1, keepdims=True)
         of_values = VALUE_WEIGHT * taken * (targets - chosen_values)[..., np.newaxis]
-        counted = rollouts.on_policy / rollouts.on_policy.sum()
-        up = [policy * (of_policy - mean), of_values]
-        return -np.concatenate(
-            [np.einsum("tk,tkf,tka->fa", counted, self._features[:-1], of).ravel() for of in up]
-        )
+        counted = (rollouts.on_policy / rollouts.on_policy.sum())[..., np.newaxis]
+        return {
+            "policy": -counted * policy * (of_policy - mean),
+            "action_values": -counted * of_values,
+        }
 
 
-def test_the_loss_has_the_gradient_of_the_paper(acer, method):
-    network = acer.Config(SECTION).network
-    rollouts, (vector, average) = rollouts_of(network), vectors_of(network)
-    assert (Expected(rollouts, vector, average).ratios > LARGEST).any()
+@pytest.mark.parametrize(
+    ("layers", "burn_in"),
+    [([], 0), ([{"lstm": 3}], 0), ([{"lstm": 3}], 2)],
+    ids=["no layers", "recurrent", "recurrent with a burn-in"],
+)
+def test_the_loss_has_the_gradient_of_the_paper(acer, method, layers, burn_in):
+    network = acer.Config({**SECTION, "network": layers}).network
+    rollouts, (vector, average) = continued(rollouts_of(network), burn_in), vectors_of(network)
+
+    def outputs(at):
+        return outputs_of(network, at, rollouts, burn_in, vector)
+
+    of_average = outputs_of(network, average, rollouts, burn_in, average)
+    expected = Expected(rollouts, outputs(vector), of_average)
+    assert (expected.ratios > LARGEST).any()
     actions = method.DiscreteActions(network, None, numbers_of(method, LARGEST, BETA))
     found, terms = gradient_of(method, actions, rollouts, {"policy": vector, "average": average})
-    expected = Expected(rollouts, vector, average).gradient()
-    np.testing.assert_allclose(found["policy"], expected, rtol=2e-3, atol=2e-4)
+    gradient = chained(expected.up(), outputs, vector)
+    np.testing.assert_allclose(found["policy"], gradient, rtol=2e-3, atol=2e-4)
     assert not found["average"].any()
     assert 0 < terms["constrained"] < 1
 
