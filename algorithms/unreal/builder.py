@@ -39,13 +39,16 @@ class UnrealBuilder(OnPolicyBuilder[Config]):
         from .method_tf import Losses, UnrealLearner
 
         keys, network = self.config.settings, self.network()
-        stored = Input(keys.replayed_of_batch, rollouts_of)
         fresh = Input(keys.rollouts_of_batch, rollouts_of, is_on_policy=True)
+        stored = {  # classes of rewards are the environment's own
+            name: Input(keys.replayed_of_batch, rollouts_of, takes_intrinsic=name != REWARDED)
+            for name in self._views()
+        }
         return UnrealLearner(
             Losses(network, self._actor_critic(), self._tasks()),
             ParameterTensors(network, keys.gpu),
             home.policy,
-            {ROLLOUTS: fresh, **dict.fromkeys(self._views(), stored)},
+            {ROLLOUTS: fresh, **stored},
             keys.optimizer.gradient_norm_clipping,
         )
 

@@ -24,6 +24,9 @@ class Input:
     #: Whether a batch should be of the newest parameters: then none is drawn before the step before
     #: is made, and the parameters are published after each step.
     is_on_policy: bool = False
+    #: Whether intrinsic rewards, where there are any, are added to those of its rollouts; false
+    #: where a reward is not a part of a return, but is itself what is learnt.
+    takes_intrinsic: bool = True
 
 
 @dataclass(frozen=True)

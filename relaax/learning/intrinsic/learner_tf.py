@@ -108,9 +108,9 @@ class IntrinsicLearner(Learner):
     def steps(self, batches: Mapping[str, Any]) -> Iterator[Step]:
         """Yield the learner's steps, with the gradient of the part behind its own."""
         paid = {
-            table: self.paid(batch)
+            table: self.paid(batch, is_fresh=self.inputs[table].is_on_policy)
             for table, batch in batches.items()
-            if isinstance(batch, RolloutBatch)
+            if isinstance(batch, RolloutBatch) and self.inputs[table].takes_intrinsic
         }
         self._gather(paid[ROLLOUTS])
         given = {**batches, **{table: each.rollouts for table, each in paid.items()}}
@@ -124,8 +124,8 @@ class IntrinsicLearner(Learner):
                 terms |= learnt
             yield replace(step, update=update, terms={**step.terms, **terms})
 
-    def paid(self, batch: RolloutBatch) -> Paid:
-        """Return rollouts with intrinsic rewards."""
+    def paid(self, batch: RolloutBatch, *, is_fresh: bool = True) -> Paid:
+        """Return rollouts with intrinsic rewards; the returns of fresh ones are in statistics."""
         rows, columns = np.nonzero(self.method.counts(batch))
         rewards = np.zeros_like(batch.rewards)
         none, weight = np.zeros_like(rewards), self._section.weight
@@ -142,7 +142,8 @@ class IntrinsicLearner(Learner):
         returns, _ = n_step_targets(
             rewards, none, batch.valid, values, self._section.gamma, self._section.trace_decay
         )
-        self._deviation.gather(returns.numpy()[batch.valid > 0][:, np.newaxis])
+        if is_fresh:
+            self._deviation.gather(returns.numpy()[batch.valid > 0][:, np.newaxis])
         apart = self._section.gamma - self._discount * (1 - batch.terminated)
         more = batch.valid * (rewards + apart * values[1:]) / deviation
         learnt = replace(batch, rewards=(batch.rewards + weight * more).astype(np.float32))

@@ -266,6 +266,25 @@ def test_methods_of_others_take_the_section_without_a_line_of_their_own(name):
     assert np.size(filters.others["intrinsic/"].scale.factor) == STATES
 
 
+def test_statistics_are_of_fresh_rollouts_alone():
+    """What is drawn again has been counted when it was new."""
+    module = load_algorithm(REPOSITORY / "tests" / "learning" / "actor_critic_replay").module
+    config, found = module.Config(section_of("rnd")), []
+    batch = random_rollouts(config.network, ACTIONS, 12)
+    extras = {extra: np.zeros((5, 12, 3), np.float32) for extra in config.extras}
+    batch = replace(batch, extras={**extras, **batch.extras})
+    for factor in (1, 9):
+        process, filters = module.make_learner(config, 3), config.filters()
+        stored = replace(batch, observations=factor * batch.observations)
+        for _ in range(2):
+            list(process.steps({**dict.fromkeys(process.inputs, stored), ROLLOUTS: batch}))
+        filters.use(filters.separated(process.values()["default"])[1])
+        found.append({name: each.scale.factor for name, each in filters.others.items()})
+    assert found[0]["intrinsic returns"] != 1
+    for name, factor in found[0].items():
+        np.testing.assert_array_equal(found[1][name], factor, err_msg=name)
+
+
 def test_what_the_part_has_learnt_is_in_checkpoints_and_in_the_parameter_servers_vector():
     parts, again = Parts("ppo", "rnd"), Parts("ppo", "rnd", seed=4)
     parts.step()

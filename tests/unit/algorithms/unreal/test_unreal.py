@@ -321,6 +321,19 @@ def test_each_task_is_switched_off_alone(unreal, keys, tables, heads):
     assert np.isfinite(step.update.vector).all()
 
 
+@pytest.mark.parametrize("part", ["icm", "rnd"])
+def test_intrinsic_rewards_are_in_returns_and_not_in_the_rewards_to_be_predicted(unreal, part):
+    keys = {"state_size": [20, 20, 1], "intrinsic": {"name": part, "hidden_layers": [4]}}
+    config = unreal.Config({**SECTION, **keys})
+    learner = unreal.make_learner(config, 3).learner
+    batches, given = batches_for(learner, config), {}
+    learner.learner.steps = lambda batches: iter([given.update(batches)][1:])
+    assert not list(learner.steps(batches))
+    assert given["rewarded"] is batches["rewarded"]
+    for table in (ROLLOUTS, "replayed"):
+        assert (given[table].rewards != batches[table].rewards).any(), table
+
+
 def test_half_of_the_predicted_rewards_are_not_zero(unreal):
     """One step in fifty has a reward: half of the draws are of those."""
     config = unreal.Config(SECTION)
