@@ -185,6 +185,7 @@ class InProcess(Learner):
     def _filtered(self, batches: Mapping[str, Any]) -> dict[str, Any]:
         """Return batches with states and rewards as they are learnt from.
 
+        Statistics are of fresh batches, if there are any: what is drawn again is counted already.
         Gradients are of states that are filtered by the statistics before them, those that actions
         were chosen with; a learner that sets its values learns of those after them.
         """
@@ -198,7 +199,8 @@ class InProcess(Learner):
                     f"{', '.join(neutral)} in the algorithm section, or let prepare of this input "
                     "return a RolloutBatch, as rollouts_of does"
                 )
-            self._gather(batch)
+            if self.inputs[table].is_on_policy or not self.is_on_policy:
+                self._gather(batch)
         if self._sets_values and self._filters.length:
             self._filters.settle(self._statistics)
         return {table: self._scaled(batch) for table, batch in batches.items()}
