@@ -40,10 +40,15 @@ class IntrinsicNetworks:
         return [network.manifest.size for network in self.learnt.values()]
 
     def initial(self, seed: int | None) -> FloatVector:
-        """Return the first parameters of all, one behind another."""
+        """Return the first parameters of all, one behind another, each drawn apart.
+
+        No stream is the one of a seed alone, which the network that is predicted is drawn with.
+        """
         return np.concatenate(
             [
-                initial_parameters(each.manifest, "orthogonal", seed and seed + number)
+                initial_parameters(
+                    each.manifest, "orthogonal", None if seed is None else [seed, 4, number]
+                )
                 for number, each in enumerate(self.learnt.values(), 1)
             ]
         )

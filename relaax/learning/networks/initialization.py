@@ -1,6 +1,6 @@
 """Initial values of the parameters."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -39,7 +39,7 @@ INITIALIZATIONS: dict[str, Callable[[TensorSpec, np.random.Generator], FloatVect
 
 
 def initial_parameters(
-    manifest: ParameterManifest, initialization: str, seed: int | None
+    manifest: ParameterManifest, initialization: str, seed: int | Sequence[int] | None
 ) -> FloatVector:
     """Return a flat vector [size]: each tensor as ``initialization`` draws it, or at its start."""
     generator = np.random.default_rng(seed)

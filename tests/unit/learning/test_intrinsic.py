@@ -1,6 +1,7 @@
 """Intrinsic rewards beside numpy: ICM's and RND's formulas, and the rollouts that they change."""
 
 from dataclasses import replace
+from itertools import combinations
 
 import numpy as np
 import pytest
@@ -292,6 +293,16 @@ def test_what_the_part_has_learnt_is_in_checkpoints_and_in_the_parameter_servers
     np.testing.assert_array_equal(again.vector(), parts.vector())
     fixed = [each.learner.method.target_vector for each in (parts, again)]
     np.testing.assert_array_equal(*fixed)
+
+
+@pytest.mark.parametrize(("seed", "target_seed"), [(0, 0), (3, 3), (3, 4), (3, 5)])
+def test_no_network_of_the_part_begins_as_another_one_does(seed, target_seed):
+    section = {**SECTIONS["rnd"], "target_seed": target_seed}
+    parts = Parts("ppo", "rnd", seed=seed, intrinsic=section)
+    drawn = np.split(parts.networks.initial(seed), np.cumsum(parts.networks.sizes)[:-1])
+    first = [part[: STATES * 6].tolist() for part in (*drawn, parts.learner.method.target_vector)]
+    assert len(first) == 3
+    assert all(one != other for one, other in combinations(first, 2))
 
 
 def test_what_is_often_seen_is_rewarded_less():
