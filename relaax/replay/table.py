@@ -303,8 +303,9 @@ class Table:
         return stale
 
     def evicted(self, rows: IntArray) -> None:
-        """Forget the items of ``rows``, and those behind that look back at them."""
-        rows = np.concatenate([rows, self._looking_back(rows)])
+        """Forget the items of ``rows``, and those around them that need these rows."""
+        around = np.concatenate([self._looking_back(rows), self._looking_ahead(rows)])
+        rows = np.concatenate([rows, np.unique(around)])
         self._readiness.forget(rows)
         before = len(self)
         self._selector.remove(rows)
@@ -394,6 +395,22 @@ class Table:
             found.append(behind)
         every = np.concatenate(found)
         return np.setdiff1d(every, rows) if len(every) else every
+
+    def _looking_ahead(self, rows: IntArray) -> IntArray:
+        """Return the rows before ``rows`` [N] that need them.
+
+        There are some only where rows stay that are older: those that another table needs.
+        """
+        found, before = [np.zeros(0, np.int64)], rows
+        for _ in range(self._view.ahead):
+            before = self._storage.before[before]
+            before = np.setdiff1d(before[before != NONE], rows)
+            if not len(before):
+                break
+            if not self._view.crosses_episodes:
+                before = before[self._storage.flags[before] & ENDS == 0]
+            found.append(before)
+        return np.concatenate(found)
 
     def _keys(self, rows: IntArray) -> IntArray:
         """Return keys int64 [N], which no other item ever has."""

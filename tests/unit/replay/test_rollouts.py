@@ -116,6 +116,18 @@ class TestALimit:
         assert written.table.holds_back(2)
 
 
+def test_a_rollout_goes_with_a_row_behind_it_where_older_rows_stay():
+    """Another table of the storage needs some of the rows; the places of the others are taken."""
+    written = Written(Rollouts(3), capacity=8).write(0, 8, end=0)
+    written.storage.needed[[0, 1, 3]] = True
+    written.write(100, 1, end=0, slot=1)  # in the place of step 2
+    assert written.drawn() == [[3, 4, 5, 6]]
+    written = Written(Rollouts(3), capacity=8).write(0, 8, end=0)
+    written.storage.needed[[0, 1, 2, 3]] = True
+    written.write(100, 2, end=0, slot=1)
+    assert written.drawn() == [[0, 1, 2, 3]]
+
+
 def test_latest_arrays_of_an_episode_are_side_by_side_if_asked_for():
     storage = filled(steps(0, 3), steps(10, 4, end=0))
     found = read(Rollouts(4, burn_in=1, histories={"observation": 3}), storage, 1)
