@@ -1,7 +1,7 @@
 """Wires UNREAL: the one place that reads the configuration, and hands values to parts."""
 
 from dataclasses import replace
-from typing import Any
+from typing import Any, Protocol
 
 from relaax.algorithm_base import Input, Learner
 from relaax.assembly import ExperienceParts, OnPolicyBuilder, bundled
@@ -17,6 +17,13 @@ from .config import Config
 
 #: Tables beside that of fresh rollouts: stored ones, and steps, half of them with a reward.
 REPLAYED, REWARDED = "replayed", "rewarded"
+
+
+class ActorCriticBuilder(Protocol):
+    """The part of DA3C's builder that is needed here."""
+
+    def objective(self) -> Objective:
+        """Return DA3C's loss."""
 
 
 class UnrealBuilder(OnPolicyBuilder[Config]):
@@ -62,8 +69,8 @@ class UnrealBuilder(OnPolicyBuilder[Config]):
         return views
 
     def _actor_critic(self) -> Objective:
-        objective: Objective = bundled("da3c").Builder(self.config).objective()
-        return objective
+        da3c: ActorCriticBuilder = bundled("da3c").Builder(self.config)
+        return da3c.objective()
 
     def _tasks(self) -> dict[str, list[Any]]:
         """Return the tasks by their tables, in the order of these."""

@@ -5,7 +5,6 @@ from typing import Any
 
 from relaax.learning.networks import (
     LSTM,
-    POLICY,
     Dense,
     Encoder,
     Head,
@@ -13,10 +12,10 @@ from relaax.learning.networks import (
     Reshape,
     TransposedConvolution,
     default_network,
-    read_network,
 )
 from relaax.learning.networks.description import PREVIOUS_ACTION, PREVIOUS_REWARD
-from relaax.learning.on_policy import VALUE, ActorCriticConfig
+from relaax.learning.on_policy import ActorCriticConfig
+from relaax.learning.on_policy.networks import network_of
 from relaax.learning.previous import previous_size
 from relaax.learning.shapes import stacked_shape
 from relaax.observations import UNNAMED
@@ -41,29 +40,27 @@ class Config(ActorCriticConfig):
     def __init__(self, config: Mapping[str, Any]) -> None:
         own = Settings.model_validate(dict(config))
         super().__init__(config, "unreal", own, own.actions)
-        self.network = network_of(own, previous_size(self.distribution))
+
+    def network_below(self, heads: tuple[Head, ...]) -> Network:
+        """Return the network with the heads of the auxiliary tasks behind the others.
+
+        By default the recurrent layer sees the action before and its reward beside the outputs of
+        the dense layers (section 2 of the paper).
+        """
+        settings, actions = self.settings, previous_size(self.distribution)
+        heads = (*heads, *_auxiliary(settings, actions))
+        if settings.network is not None:
+            return network_of(settings, heads, actions)
+        dense = tuple(Dense(units) for units in settings.dense_units)
+        below = default_network(stacked_shape(settings.inputs, 1), dense, heads)
+        before = {PREVIOUS_ACTION: Encoder((actions,)), PREVIOUS_REWARD: Encoder((1,))}
+        recurrent = (LSTM(settings.lstm_size),) if settings.lstm else ()
+        return Network({**below.encoders, **before}, (*below.layers, *recurrent), heads)
 
     def fingerprint(self) -> dict[str, Any]:
         """Return the properties that a checkpoint must agree on, as JSON values."""
         task = self.settings.reward_prediction
         return {**super().fingerprint(), "frames": 0 if task is None else task.frames}
-
-
-def network_of(settings: Settings, actions: int) -> Network:
-    """Return the network; an action before is ``actions`` numbers of its inputs.
-
-    By default the recurrent layer sees the action before and its reward beside the outputs of the
-    dense layers (section 2 of the paper). ValueError for one that cannot be made.
-    """
-    shape = stacked_shape(settings.inputs, 1)
-    heads = (Head(POLICY, actions), Head(VALUE, 1), *_auxiliary(settings, actions))
-    if settings.network is not None:
-        return read_network(settings.network, shape, heads, actions)
-    dense = tuple(Dense(units) for units in settings.dense_units)
-    below = default_network(shape, dense, heads)
-    before = {PREVIOUS_ACTION: Encoder((actions,)), PREVIOUS_REWARD: Encoder((1,))}
-    recurrent = (LSTM(settings.lstm_size),) if settings.lstm else ()
-    return Network({**below.encoders, **before}, (*below.layers, *recurrent), heads)
 
 
 def _auxiliary(settings: Settings, actions: int) -> list[Head]:

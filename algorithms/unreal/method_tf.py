@@ -1,9 +1,9 @@
 """Auxiliary tasks, which share layers with the policy.
 
 Jaderberg et al. 2017, "Reinforcement learning with unsupervised auxiliary tasks"
-(https://arxiv.org/abs/1611.05397). The loss of equation (4) is that of the actor-critic over fresh
-rollouts, and those of three tasks over the newest steps that are stored: pixel control (section
-3.1), reward prediction (section 3.2) and value replay (section 3.3).
+(https://arxiv.org/abs/1611.05397). The loss of equation (4) is the sum of the actor-critic's loss
+over fresh rollouts and of the losses of three tasks over stored steps: pixel control (section 3.1),
+reward prediction (section 3.2) and value replay (section 3.3).
 
 All tensors are float32 and time-major: [T, K] for K rollouts of T rows, see ``RolloutBatch``.
 """
@@ -85,6 +85,11 @@ def reward_classes(rewards: tf.Tensor) -> tf.Tensor:
     return tf.cast(rewards > 0, tf.int32) + 2 * tf.cast(rewards < 0, tf.int32)
 
 
+def count_of(batch: GraphRollouts) -> tf.Tensor:
+    """Return how many rollouts have steps, one at least: others fill the batch up."""
+    return tf.maximum(tf.reduce_sum(tf.reduce_max(batch.valid, axis=0)), 1.0)
+
+
 class Task(ABC):
     """An auxiliary task: its loss, and a number to be shown beside it."""
 
@@ -129,7 +134,7 @@ class PixelControl(Task):
         taken = tf.one_hot(batch.actions, self.actions)[:, :, tf.newaxis]
         errors = tf.reduce_sum(taken * values[:-1], axis=-1) - control_targets(*rows, self.discount)
         sums = tf.reduce_sum(tf.square(errors), axis=-1)
-        return tf.reduce_sum(batch.on_policy * sums) / batch.starts.shape[1]
+        return tf.reduce_sum(batch.on_policy * sums) / count_of(batch)
 
 
 @dataclass(frozen=True)
@@ -145,7 +150,7 @@ class ValueReplay(Task):
         values = outputs[..., 0]
         rows = batch.rewards, batch.terminated, batch.valid, tf.stop_gradient(values)
         returns, _ = n_step_targets(*rows, self.discount)
-        return losses.value_loss(values[:-1], returns, batch.valid) / batch.starts.shape[1]
+        return losses.value_loss(values[:-1], returns, batch.valid) / count_of(batch)
 
 
 @dataclass(frozen=True)
@@ -207,7 +212,7 @@ class Losses:
 
 
 class UnrealLearner(Learner):
-    """One gradient of all losses for each batch of fresh rollouts, and the stored ones with it."""
+    """Makes one gradient of the sum of all losses, of fresh rollouts and stored ones together."""
 
     def __init__(
         self,

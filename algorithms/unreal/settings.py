@@ -6,6 +6,7 @@ from typing import Any, Literal
 from pydantic import Field, PositiveFloat, PositiveInt, field_validator, model_validator
 
 from relaax.algorithm_base import Section
+from relaax.algorithm_base.config_base import require_effect
 from relaax.learning.on_policy import ActorCriticSettings, DiscreteSettings
 from relaax.learning.on_policy.policy_settings import IMAGE_DIMENSIONS
 from relaax.observations import UNNAMED
@@ -100,6 +101,20 @@ class Settings(DiscreteSettings, ActorCriticSettings):
             raise ValueError(f"pixel_control: state_size has {found}: {wanted}")
         chosen = next(iter(images)) if name is None else name
         return chosen, images[chosen]
+
+    @model_validator(mode="after")
+    def _draws_for_tasks(self) -> "Settings":
+        tasks = self.pixel_control, self.reward_prediction, self.value_replay
+        if all(task is None for task in tasks):
+            needs = "pixel_control, reward_prediction or value_replay"
+            require_effect(self, ("replayed",), needs)
+        return self
+
+    @model_validator(mode="after")
+    def _remembers(self) -> "Settings":
+        if self.network is None and not self.lstm:
+            require_effect(self, ("burn_in", "lstm_size"), "lstm: true")
+        return self
 
     @model_validator(mode="after")
     def _has_cells(self) -> "Settings":

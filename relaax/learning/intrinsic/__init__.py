@@ -8,8 +8,8 @@
 ``learner_tf``  stands before an algorithm's learner: adds rewards to its rollouts, and learns, too
 
 An algorithm knows nothing of them: its learner is given rollouts with other rewards. The parameters
-of a part lie behind those of the algorithm's network, moved by the same optimiser; a learner that
-sets its values itself leaves them to the part.
+of a part lie behind those of the algorithm's network, moved by the same optimiser. Where a
+learner sets its values itself, the part has parameters and an optimiser of its own.
 """
 
 from relaax.learning.intrinsic.networks import IntrinsicNetworks

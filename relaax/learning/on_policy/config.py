@@ -10,7 +10,7 @@ from relaax.algorithm_base.config_base import require_effect
 from relaax.learning.filters import Filters, FilterSettings
 from relaax.learning.intrinsic import IntrinsicNetworks
 from relaax.learning.method_config import MethodConfig
-from relaax.learning.networks import Head
+from relaax.learning.networks import Head, Network
 from relaax.learning.on_policy.continuous import Actions
 from relaax.learning.on_policy.networks import VALUE, layers_of, network_of
 from relaax.learning.on_policy.policy_settings import PolicySettings, RolloutSettings
@@ -159,8 +159,7 @@ class PolicyConfig(MethodConfig):
         super().__init__(config)
         self.settings = settings
         self.actions = self.distribution = actions.distribution
-        heads = (actions.head, critic)
-        self.network = network_of(settings, heads, previous_size(actions.distribution))
+        self.network = self.network_below((actions.head, critic))
         self.intrinsic: IntrinsicNetworks | None = None
         if settings.intrinsic is not None:
             shapes = stacked_shape(settings.inputs, settings.history_len)
@@ -168,6 +167,10 @@ class PolicyConfig(MethodConfig):
         self._algorithm = algorithm
         self._actions = actions
         self.action_units = actions.units
+
+    def network_below(self, heads: tuple[Head, ...]) -> Network:
+        """Return the network of policy and critic: override it for further heads or layers."""
+        return network_of(self.settings, heads, previous_size(self.distribution))
 
     def fingerprint(self) -> dict[str, Any]:
         """Return the properties that a checkpoint must agree on, as JSON values."""

@@ -10,10 +10,12 @@ from rollout_samples import random_rollouts
 
 from relaax.algorithm_base import Values, Version
 from relaax.assembly.parts import Home
+from relaax.learning.arrays import zero_padded
 from relaax.learning.networks import initial_parameters
 from relaax.learning.networks.parameters_tf import ParameterTensors
 from relaax.learning.policy import CurrentPolicy
 from relaax.learning.rollouts import ROLLOUTS
+from relaax.observations import mapped
 from relaax.replay.storage import START, TERMINATED
 
 ACTIONS, STEPS, DISCOUNT = 3, 5, 0.9
@@ -139,6 +141,13 @@ def test_the_last_layer_has_a_value_for_each_action_in_each_cell(
     assert head.outputs == grid[0] * grid[1] * 6
     shapes = {spec.name: spec.shape for spec in config.network.manifest.specs}
     assert shapes["pixel_control/deconv0/kernel"] == (4, 4, 32, 6)
+
+
+def test_the_heads_of_tasks_are_described_in_the_network(unreal):
+    heads = {"reward_prediction": {"layers": [{"dense": 7}]}}
+    config = unreal.Config({**SECTION, "network": {**SECTION["network"], "heads": heads}})
+    shapes = {spec.name: spec.shape for spec in config.network.manifest.specs}
+    assert shapes["reward_prediction/kernel"] == (7, 3)
 
 
 def control_of(method, cell=2, grid=GRID):
@@ -299,6 +308,23 @@ def test_a_batch_with_fewer_rollouts_has_their_mean_gradient(unreal):
     np.testing.assert_allclose(padded.update.vector, exact.update.vector, rtol=1e-3, atol=1e-6)
 
 
+def padded_to_four(part):
+    return zero_padded(part, 4, axis=1)
+
+
+@pytest.mark.parametrize("task", ["control", "values"])
+def test_a_short_batch_of_stored_rollouts_has_their_mean_loss(unreal, method, task):
+    """Rollouts of zeros that fill it up are not counted."""
+    rollouts = rollouts_for(unreal.Config(SECTION), 2)
+    tasks = {"control": (control_of(method), CELLS * 4), "values": (method.ValueReplay(1, 0.95), 1)}
+    learnt, width = tasks[task]
+    outputs = np.random.default_rng(7).normal(size=(STEPS + 1, 4, width)).astype(np.float32)
+    columns = (mapped(padded_to_four, column) for column in rollouts.columns())
+    padded = method.GraphRollouts(*columns)
+    exact = learnt.loss(outputs[:, :2], graph_of(method, rollouts))
+    assert float(learnt.loss(outputs, padded)) == pytest.approx(float(exact), rel=1e-5)
+
+
 NO_TASK = {"pixel_control": False, "reward_prediction": False}
 
 
@@ -309,7 +335,7 @@ NO_TASK = {"pixel_control": False, "reward_prediction": False}
         (NO_TASK, ["replayed"], []),
         ({"reward_prediction": False}, ["replayed"], ["pixel_control"]),
         ({"pixel_control": False, "value_replay": False}, ["rewarded"], ["reward_prediction"]),
-        ({**NO_TASK, "value_replay": False}, [], []),
+        ({**NO_TASK, "value_replay": False, "replayed": None}, [], []),
     ],
 )
 def test_each_task_is_switched_off_alone(unreal, keys, tables, heads):
@@ -371,6 +397,12 @@ def test_half_of_the_predicted_rewards_are_not_zero(unreal):
         ({"action_size": [3, 2]}, "action_size"),
         ({"learner": "worker"}, "learner"),
         ({"history_len": 4}, "history_len"),
+        (
+            {**NO_TASK, "value_replay": False},
+            "replayed: no effect without pixel_control, reward_prediction or value_replay",
+        ),
+        ({"network": None, "lstm": False, "burn_in": 2}, "burn_in: no effect without lstm: true"),
+        ({"network": None, "lstm": False, "lstm_size": 2}, "lstm_size: no effect without lstm"),
     ],
 )
 def test_sections_that_cannot_be_learnt_from_are_refused_by_name(unreal, keys, reason):
