@@ -251,7 +251,6 @@ def test_each_update_from_replay_has_rollouts_of_its_own(acer, monkeypatch, rati
     learner = builder.learner(Home(1, np.random.default_rng(7), None))
     drawn = learner.inputs["replayed"].batch_size
     chosen, whole, reused = [], RolloutBatch.chosen, 0
-    monkeypatch.setattr(learner, "_graph", lambda _: ({}, {}))
     monkeypatch.setattr(
         RolloutBatch, "chosen", lambda batch, which: chosen.append(which) or whole(batch, which)
     )
