@@ -83,13 +83,16 @@ class DelayCompensation:
     def compensated(
         self, gradient: FloatVector, then: FloatVector, now: FloatVector
     ) -> FloatVector:
-        """Return a new gradient [size] of one [size] that was computed at ``then`` [size]."""
-        squares: FloatVector = np.square(gradient)
+        """Return the gradient [size] at ``now`` [size], by one [size] of ``then`` [size].
+
+        It stays as it is where the estimate is too large for float32.
+        """
         moved = (now - then) * np.float32(self._strength)
-        if self._decay is not None:
-            moved /= np.sqrt(self._note(squares) + np.float32(_EPSILON))
-        estimate: FloatVector = gradient + squares * moved
-        return estimate
+        with np.errstate(over="ignore", invalid="ignore"):
+            if self._decay is not None:
+                moved /= np.sqrt(self._note(np.square(gradient)) + np.float32(_EPSILON))
+            estimate: FloatVector = gradient + gradient * (gradient * moved)
+        return estimate if np.isfinite(estimate).all() else gradient
 
     def _note(self, squares: FloatVector) -> FloatVector:
         decay = self._decay or 0.0

@@ -51,6 +51,13 @@ class TestDelayCompensation:
         ]
         np.testing.assert_allclose(found, expected, rtol=1e-5)
 
+    @pytest.mark.parametrize("decay", [None, 0.95])
+    @pytest.mark.parametrize("moved", [0.0, 1.0])
+    def test_a_gradient_stays_finite(self, decay, moved):
+        gradient, then = vector(1e25, -1e25, 1), vector(0, 0, 0)
+        found = DelayCompensation(2.0, decay).compensated(gradient, then, then + np.float32(moved))
+        assert np.isfinite(found).all()
+
     def test_an_adaptive_lambda_is_divided_by_the_root_of_the_mean_square(self):
         compensation, mean_square = DelayCompensation(2.0, 0.95), np.zeros(SIZE)
         for gradient, then, now in random_vectors(12, SIZE).reshape(4, 3, SIZE):
