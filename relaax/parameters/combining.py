@@ -10,9 +10,17 @@ from math import inf
 from typing import Any
 
 import numpy as np
-from pydantic import Field, NonNegativeInt, PositiveFloat, PositiveInt, field_validator
+from pydantic import (
+    Field,
+    NonNegativeInt,
+    PositiveFloat,
+    PositiveInt,
+    field_validator,
+    model_validator,
+)
 
 from relaax.algorithm_base import FloatVector, Gradient, Section, Statistics
+from relaax.algorithm_base.config_base import require_effect
 
 #: Older gradients than so many updates are not compensated but dropped, where no limit is given.
 MOST_COMPENSATED = 64
@@ -30,6 +38,12 @@ class DelaySection(Section):
     adaptive: bool = True
     #: Weight of the past in that mean square, the paper's m.
     decay: float = Field(0.95, ge=0, lt=1)
+
+    @model_validator(mode="after")
+    def _decays(self) -> "DelaySection":
+        if not self.adaptive:
+            require_effect(self, ("decay",), "adaptive: true")
+        return self
 
     def make(self) -> "DelayCompensation":
         """Return the compensation of one vector."""

@@ -213,6 +213,10 @@ class TestSection:
         section = CombineSection.model_validate({"delay_compensation": False})
         assert section.delay_compensation is None
 
+    def test_a_decay_is_refused_with_a_constant_lambda(self):
+        with pytest.raises(ValueError, match="decay: no effect without adaptive: true"):
+            CombineSection.model_validate({"delay_compensation": {"adaptive": False, "decay": 0.5}})
+
     @pytest.mark.parametrize(
         ("name", "keys"),
         [
