@@ -81,9 +81,8 @@ class PopulationConfig(MethodConfig):
 
     def imprint(self) -> Imprint:
         """Return the numbers behind each policy's parameters."""
-        keys = self.settings.model_dump(mode="json", include=set(KEYS_OF_WORKERS))
         size, tail = self.network.manifest.size, self.filters().length
-        return Imprint(size, keys, self.own_numbers(), tail)
+        return Imprint(size, self._keys_of_workers(), self.own_numbers(), tail)
 
     def fingerprint(self) -> dict[str, Any]:
         """Return the properties that a checkpoint must agree on, as JSON values."""
@@ -92,6 +91,11 @@ class PopulationConfig(MethodConfig):
             "algorithm": self.algorithm,
             "parameters": [[spec.name, list(spec.shape)] for spec in specs],
             "numbers_behind": len(self.imprint().first_numbers()),
+            # Workers refuse a restored population of other keys.
+            **self._keys_of_workers(),
             **self.units(),
             **self.filters().fingerprint(),
         }
+
+    def _keys_of_workers(self) -> dict[str, Any]:
+        return self.settings.model_dump(mode="json", include=set(KEYS_OF_WORKERS))

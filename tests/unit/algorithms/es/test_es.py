@@ -104,6 +104,13 @@ def test_workers_refuse_a_population_of_other_keys_by_their_names(es, keys, reas
         imprint.require(vector)
 
 
+@pytest.mark.parametrize("keys", [{"candidates": 8}, {"longest_episode": 7}])
+def test_a_checkpoint_is_of_a_population_of_the_same_keys(es, keys):
+    """Workers would refuse the restored population: the parameter server does it, by name."""
+    found, others = (es.Config({**SECTION, **more}).fingerprint() for more in ({}, keys))
+    assert {key for key in found if found[key] != others[key]} == {*keys}
+
+
 def test_the_mean_goes_up_the_gradient_that_ranks_estimate(es):
     learner = learner_of(es)
     made = Publication(es, learner)
