@@ -235,9 +235,9 @@ class ParameterStore(Store):
             if self.is_over:
                 return
             moved = self._parameters[: self._moved]
-            update: Gradient | None = Gradient(gradient, computed_with, steps, statistics)
-            if self._combiner is not None and update is not None:
-                update = self._combiner.add(update, self._version, moved)
+            given = Gradient(gradient, computed_with, steps, statistics)
+            combiner = self._combiner
+            update = given if combiner is None else combiner.add(given, self._version, moved)
             if update is not None:
                 rate = self._learning_rate(self._global_t if at is None else at)
                 self._optimizer.apply(moved, update.vector, rate)
