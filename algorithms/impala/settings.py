@@ -21,7 +21,7 @@ class Settings(DiscreteSettings, ActorCriticSettings):
     def _is_impala(self) -> "Settings":
         if self.learner == "worker" or self.vtrace is None:
             raise ValueError(
-                "IMPALA learns in a process of its own, with V-trace: for learner: worker, "
-                "vtrace: false or policy_clip write name: da3c"
+                "IMPALA learns in a process of its own, with V-trace: for learner: worker or "
+                "vtrace: false write name: da3c"
             )
         return self

@@ -30,7 +30,7 @@ def previous_input(head: ActionHead, actions: Array) -> FloatArray:
     Of each choice among n actions there are n numbers, 1 for the chosen one and 0 for the others.
     Bits and continuous actions are taken as they are, in the policy's units.
     """
-    rows, choices = actions.reshape(len(actions), -1), _choices(head)
+    rows, choices = actions.reshape(len(actions), prod(actions.shape[1:])), _choices(head)
     if not choices:
         return rows.astype(np.float32)
     parts = [np.eye(n, dtype=np.float32)[rows[:, i]] for i, n in enumerate(choices)]

@@ -43,6 +43,8 @@ class DelaySection(Section):
     def _decays(self) -> "DelaySection":
         if not self.adaptive:
             require_effect(self, ("decay",), "adaptive: true")
+            if "strength" not in self.model_fields_set:
+                raise ValueError("adaptive: false needs a strength: the default is an adaptive one")
         return self
 
     def make(self) -> "DelayCompensation":

@@ -106,6 +106,11 @@ class ZFilter:
         """How long the vectors of ``take`` and ``use`` are."""
         return length_of(self.width)
 
+    @property
+    def has_statistics(self) -> bool:
+        """Whether rows are filtered by statistics yet, or returned as they are."""
+        return self.scale is not _FIRST
+
     def filtered(self, rows: npt.NDArray[np.floating]) -> FloatVector:
         """Gather rows [B, D], and return them filtered: float32 [B, D].
 

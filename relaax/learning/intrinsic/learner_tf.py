@@ -112,7 +112,7 @@ class IntrinsicLearner(Learner):
             for table, batch in batches.items()
             if isinstance(batch, RolloutBatch) and self.inputs[table].takes_intrinsic
         }
-        self._gather(paid[ROLLOUTS])
+        self._gather(batches[ROLLOUTS])
         given = {**batches, **{table: each.rollouts for table, each in paid.items()}}
         terms = dict(paid[ROLLOUTS].terms)
         if self._own is not None:
@@ -125,8 +125,13 @@ class IntrinsicLearner(Learner):
             yield replace(step, update=update, terms={**step.terms, **terms})
 
     def paid(self, batch: RolloutBatch, *, is_fresh: bool = True) -> Paid:
-        """Return rollouts with intrinsic rewards; the returns of fresh ones are in statistics."""
-        rows, columns = np.nonzero(self.method.counts(batch))
+        """Return rollouts with intrinsic rewards; the returns of fresh ones are in statistics.
+
+        The first ones are paid nothing, while there are no statistics to divide by: errors about
+        numbers of any size would be rewards of any size.
+        """
+        counts = self.method.counts(batch) & all(s.has_statistics for s in self._states.values())
+        rows, columns = np.nonzero(counts)
         rewards = np.zeros_like(batch.rewards)
         none, weight = np.zeros_like(rewards), self._section.weight
         for some in _pieces(len(rows), self._section.batch_size):
@@ -143,7 +148,9 @@ class IntrinsicLearner(Learner):
             rewards, none, batch.valid, values, self._section.gamma, self._section.trace_decay
         )
         if is_fresh:
-            self._deviation.gather(returns.numpy()[batch.valid > 0][:, np.newaxis])
+            self._deviation.gather(returns.numpy()[counts][:, np.newaxis])
+        if not self._deviation.has_statistics:
+            return Paid(batch, rows[:0], columns[:0], none, terms)
         apart = self._section.gamma - self._discount * (1 - batch.terminated)
         more = batch.valid * (rewards + apart * values[1:]) / deviation
         learnt = replace(batch, rewards=(batch.rewards + weight * more).astype(np.float32))
@@ -220,16 +227,18 @@ class IntrinsicLearner(Learner):
         rows, columns = paid.rows[some], paid.columns[some]
         steps = self._seen(paid.rollouts, rows, columns, paid.returns)
         vector, terms = self._gradient_graph(self._vector, *_columns(steps))
-        return vector.numpy(), {name: float(term) for name, term in terms.items()}
+        gradient = vector.numpy()
+        if not np.isfinite(gradient).all():  # it must not spoil the one of the algorithm
+            gradient = np.zeros_like(gradient)
+        return gradient, {name: float(term) for name, term in terms.items()}
 
-    def _gather(self, paid: Paid) -> None:
+    def _gather(self, batch: RolloutBatch) -> None:
         """Take note of the observations of steps."""
-        observations = paid.rollouts.observations
-        for some in _pieces(len(paid.rows), self._section.batch_size):
-            place = paid.rows[some], paid.columns[some]
-            for name, each in self._states.items():
-                part = observations[name] if isinstance(observations, dict) else observations
-                each.gather(part[place].reshape(len(some), -1))
+        place = np.nonzero(batch.valid > 0)
+        for name, each in self._states.items():
+            observations = batch.observations
+            part = observations[name] if isinstance(observations, dict) else observations
+            each.gather(part[place].reshape(len(place[0]), each.width))
 
     def _seen(
         self, batch: RolloutBatch, rows: IntArray, columns: IntArray, returns: FloatArray

@@ -34,9 +34,10 @@ class _Section(Section):
     hidden_layers: tuple[PositiveInt, ...] = (64,)
     #: How many features of a state are predicted.
     features: PositiveInt = 64
-    #: Steps that an update learns from at most, drawn from the algorithm's batch.
+    #: Steps that an update learns from at most: drawn from the algorithm's batch, or, where its
+    #: learner sets values itself, all of the batch, in pieces.
     batch_size: PositiveInt = 256
-    #: Adam's; it is annealed with the algorithm's own.
+    #: Adam's; it is annealed where gradients move the algorithm's parameters and its own is.
     learning_rate: PositiveFloat = 1e-4
 
     @abstractmethod

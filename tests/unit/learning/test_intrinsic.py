@@ -39,9 +39,12 @@ def section_of(part, **keys):
 
 
 class Parts:
-    """The learner of an algorithm with intrinsic rewards, and rollouts for it."""
+    """The learner of an algorithm with intrinsic rewards, and rollouts for it.
 
-    def __init__(self, name, part, **keys):
+    The first of its ``steps`` give it statistics of observations, the second of returns.
+    """
+
+    def __init__(self, name, part, steps=2, **keys):
         algorithm = algorithm_of(name)
         self.config = algorithm.Config(section_of(part, **keys))
         self.process = algorithm.make_learner(self.config, 3)
@@ -52,6 +55,8 @@ class Parts:
         if self.config.action_units is not None:
             actions = np.random.default_rng(5).normal(size=(5, 4, 2)).astype(np.float32)
             self.rollouts = replace(self.rollouts, actions=actions)
+        for _ in range(steps):
+            self.step()
 
     def step(self):
         steps = list(self.process.steps({ROLLOUTS: self.rollouts}))
@@ -148,9 +153,10 @@ def distilled(parts, following):
 
 def test_distillation_pays_the_predictors_error_of_normalised_states_in_deviations_of_returns():
     """Statistics are those of the batch before; all steps count, and no end of an episode does."""
-    parts = Parts("ppo", "rnd", filter_states=False, rollouts_per_batch=4)
+    parts = Parts("ppo", "rnd", steps=0, filter_states=False, rollouts_per_batch=4)
     batch = replace(parts.rollouts, observations=50 + 9 * parts.rollouts.observations)
     parts.rollouts = batch
+    parts.step()
     parts.step()
     states = parts.statistics()["intrinsic/"]
     seen = batch.observations[:-1][batch.valid > 0]
@@ -174,8 +180,8 @@ def test_distillation_pays_the_predictors_error_of_normalised_states_in_deviatio
         np.testing.assert_allclose(paid.returns[:, column], raw / deviation, rtol=1e-3, atol=1e-5)
 
 
-def test_the_first_deviation_is_the_one_of_the_returns_of_the_first_batch():
-    parts = Parts("ppo", "rnd", filter_states=False, rollouts_per_batch=4)
+def test_nothing_is_paid_before_there_are_statistics_of_states_and_of_returns():
+    parts = Parts("ppo", "rnd", steps=0, filter_states=False, rollouts_per_batch=4)
     batch = replace(parts.rollouts, observations=np.tile(parts.rollouts.observations, (1, 3, 1)))
     rollouts = {
         name: np.tile(getattr(batch, name), (1, 3))
@@ -186,10 +192,23 @@ def test_the_first_deviation_is_the_one_of_the_returns_of_the_first_batch():
         batch, **rollouts, extras=extras, recurrent_state=np.zeros((2, 12, 0), np.float32),
         versions=np.zeros(12, np.int64),
     )  # fmt: skip
-    returns = parts.learner.paid(parts.rollouts).returns[parts.rollouts.valid > 0]
-    parts.step()
+    batch = parts.rollouts
+    assert parts.step()["intrinsic reward"] == 0
+    paid = parts.learner.paid(batch, is_fresh=False)
+    np.testing.assert_array_equal(paid.rollouts.rewards, batch.rewards)
+    assert not len(paid.rows)
+    rows = parts.normalized(batch.observations.reshape(-1, STATES))
+    values = parts.outputs("value", rows)[:, 0].reshape(6, 12)
+    rewards = np.zeros((5, 12))
+    steps = batch.valid > 0
+    rewards[steps] = distilled(parts, rows.reshape(6, 12, STATES)[1:][steps])
+    returns = [
+        returns_of(rewards[:, i], np.zeros(5), batch.valid[:, i], values[:, i], GAMMA, 0.8)
+        for i in range(12)
+    ]
+    assert parts.step()["intrinsic reward"] == pytest.approx(rewards[steps].mean(), rel=1e-3)
     factor = parts.statistics()["intrinsic returns"].scale.factor
-    assert 1 / float(factor[0]) == pytest.approx(returns.std(), rel=1e-3)
+    assert 1 / float(factor[0]) == pytest.approx(np.transpose(returns)[steps].std(), rel=1e-3)
 
 
 def test_advantages_with_such_rewards_are_those_of_both_values_together():
@@ -203,7 +222,8 @@ def test_advantages_with_such_rewards_are_those_of_both_values_together():
     parts = Parts("ppo", "rnd", filter_states=False)
     batch = parts.rollouts
     paid = parts.learner.paid(batch)
-    rows = np.clip(batch.observations, -5, 5).reshape(-1, STATES)
+    rows = parts.normalized(batch.observations.reshape(-1, STATES))
+    deviation = 1 / float(np.ravel(parts.statistics()["intrinsic returns"].scale.factor)[0])
     of_part = parts.outputs("value", rows)[:, 0].reshape(6, 4)
     of_environment = np.random.default_rng(2).normal(size=(6, 4))
     values = (of_environment + WEIGHT * of_part).astype(np.float32)
@@ -215,7 +235,7 @@ def test_advantages_with_such_rewards_are_those_of_both_values_together():
     rewards[steps] = distilled(parts, rows.reshape(6, 4, STATES)[1:][steps])
     continues = DISCOUNT * (1 - batch.terminated)
     delta = batch.rewards + continues * of_environment[1:] - of_environment[:-1]
-    intrinsic = rewards + GAMMA * of_part[1:] - of_part[:-1]
+    intrinsic = rewards / deviation + GAMMA * of_part[1:] - of_part[:-1]
     expected, following = np.zeros((5, 4)), np.zeros(4)
     for row in reversed(range(5)):
         both = delta[row] + WEIGHT * intrinsic[row]
@@ -240,7 +260,7 @@ def test_gradients_of_the_part_lie_behind_those_of_the_network(name, part):
 @pytest.mark.parametrize("part", ["icm", "rnd"])
 def test_a_learner_that_sets_its_values_leaves_the_part_its_own(part):
     keys = {"rollouts_per_batch": 4, "value_minibatches": 2}
-    parts, again = (Parts("trpo", part, **keys) for _ in range(2))
+    parts, again = Parts("trpo", part, **keys), Parts("trpo", part, steps=0, **keys)
     assert len(parts.vector()) == parts.size
     before = parts.process.state()["intrinsic/parameters"].copy()
     terms = parts.step()
@@ -277,7 +297,7 @@ def test_statistics_are_of_fresh_rollouts_alone():
     for factor in (1, 9):
         process, filters = module.make_learner(config, 3), config.filters()
         stored = replace(batch, observations=factor * batch.observations)
-        for _ in range(2):
+        for _ in range(3):
             list(process.steps({**dict.fromkeys(process.inputs, stored), ROLLOUTS: batch}))
         filters.use(filters.separated(process.values()["default"])[1])
         found.append({name: each.scale.factor for name, each in filters.others.items()})

@@ -217,6 +217,10 @@ class TestSection:
         with pytest.raises(ValueError, match="decay: no effect without adaptive: true"):
             CombineSection.model_validate({"delay_compensation": {"adaptive": False, "decay": 0.5}})
 
+    def test_a_constant_lambda_is_given(self):
+        with pytest.raises(ValueError, match="adaptive: false needs a strength"):
+            CombineSection.model_validate({"delay_compensation": {"adaptive": False}})
+
     @pytest.mark.parametrize(
         ("name", "keys"),
         [
