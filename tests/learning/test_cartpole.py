@@ -4,21 +4,13 @@ import time
 from typing import Any
 
 import pytest
-from processes import REPOSITORY, Training
+from processes import Training
+from shipped import shipped
 from worker_modes import SEVERAL, SEVERAL_IN_BOTH_MODES
-
-from relaax.configuration.yaml_reader import read_yaml
 
 pytestmark = [pytest.mark.learning, pytest.mark.timeout(600)]
 
 DEADLINE_S = 400.0
-
-
-def shipped(name: str) -> tuple[dict[str, Any], float]:
-    """The ``algorithm:`` section of a shipped configuration, its path made absolute; its goal."""
-    content = read_yaml(REPOSITORY / "config" / name)
-    section = {**content["algorithm"], "path": str(REPOSITORY / "algorithms" / "da3c")}
-    return section, content["relaax-parameter-server"]["--goal-return"]
 
 
 def train(

@@ -1,12 +1,9 @@
 """Gorila: two learners of DQN, each with its own steps, move one set of parameters."""
 
-from typing import Any
-
 import pytest
-from processes import REPOSITORY, Training, free_port
+from processes import Training, free_port
+from shipped import say_steps, shipped
 from worker_modes import SHARED
-
-from relaax.configuration.yaml_reader import read_yaml
 
 pytestmark = [pytest.mark.learning, pytest.mark.timeout(600)]
 
@@ -18,12 +15,8 @@ GOAL = 150
 def test_two_bundles_of_actors_and_a_learner_learn_together(
     training: Training, capsys: pytest.CaptureFixture[str]
 ):
-    algorithm: dict[str, Any] = {
-        **read_yaml(REPOSITORY / "config" / "gorila_cartpole.yaml")["algorithm"],
-        "hidden_layers": [64, 64],
-        "path": str(REPOSITORY / "algorithms" / "dqn"),
-    }
-    del algorithm["name"]
+    algorithm, _ = shipped("gorila_cartpole.yaml")
+    algorithm["hidden_layers"] = [64, 64]
     training.configure(algorithm, {"goal-return": GOAL, "goal-episodes": 10})
     parameter_server = training.start_parameter_server()
     for _ in range(2):
@@ -36,6 +29,4 @@ def test_two_bundles_of_actors_and_a_learner_learn_together(
         )
         training.start_environments(2, "--attempts", "3")
     assert [process.wait(400) for process in training.processes] == [0] * 7
-    steps = parameter_server.says(r"has reached its goal: global step ([\d,]+);")[1]
-    with capsys.disabled():
-        print(f"\nCartPole-v1, Gorila: a mean return of {GOAL} took {steps} steps")
+    say_steps(capsys, parameter_server, "CartPole-v1, Gorila", GOAL)

@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 from processes import REPOSITORY, Training
+from shipped import say_steps
 from worker_modes import SHARED
 
 pytestmark = [pytest.mark.learning, pytest.mark.timeout(240)]
@@ -36,6 +37,4 @@ def test_an_agent_finds_the_end_of_a_corridor(
     flags = ("--attempts", "3", "--per-connection", "8")
     training.start_environments(8, *flags, env="small_environments:Corridor-v0")
     assert parameter_server.wait(200) == 0
-    steps = parameter_server.says(r"has reached its goal: global step ([\d,]+);", 0.1)[1]
-    with capsys.disabled():
-        print(f"\nCorridor, ppo with {name}: a mean return of 0.5 took {steps} steps")
+    say_steps(capsys, parameter_server, f"Corridor, ppo with {name}", 0.5)

@@ -4,10 +4,9 @@ import json
 from typing import NamedTuple
 
 import pytest
-from processes import REPOSITORY, Training
+from processes import Training
+from shipped import say_steps, shipped
 from worker_modes import SHARED
-
-from relaax.configuration.yaml_reader import read_yaml
 
 pytestmark = [pytest.mark.learning, pytest.mark.timeout(600)]
 
@@ -49,8 +48,7 @@ def test_it_learns_from_few_steps(
     training: Training, name: str, capsys: pytest.CaptureFixture[str]
 ):
     case = CASES[name]
-    algorithm = {**read_yaml(REPOSITORY / "config" / case.config)["algorithm"], **SMALL}
-    algorithm["path"] = str(REPOSITORY / "algorithms" / algorithm.pop("name"))
+    algorithm = {**shipped(case.config)[0], **SMALL}
     arguments: list[str] = []
     if case.bounds is not None:
         low, high = case.bounds
@@ -62,6 +60,4 @@ def test_it_learns_from_few_steps(
     training.start_rlx_server()
     training.start_environments(4, "--attempts", "3", *arguments, env=case.env)
     assert [process.wait(400) for process in training.processes] == [0, 0, 0, 0]
-    steps = parameter_server.says(r"has reached its goal: global step ([\d,]+);")[1]
-    with capsys.disabled():
-        print(f"\n{case.env}, {name}: a mean return of {case.goal:g} took {steps} steps")
+    say_steps(capsys, parameter_server, f"{case.env}, {name}", case.goal)

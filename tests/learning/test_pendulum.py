@@ -1,10 +1,9 @@
 """Continuous actions: a shipped configuration swings a pendulum up."""
 
 import pytest
-from processes import REPOSITORY, Training
+from processes import Training
+from shipped import say_steps, shipped
 from worker_modes import SEVERAL
-
-from relaax.configuration.yaml_reader import read_yaml
 
 pytestmark = [pytest.mark.learning, pytest.mark.timeout(400), SEVERAL]
 
@@ -13,8 +12,7 @@ GOAL = -500
 
 
 def test_da3c_cont_learns_pendulum(training: Training, capsys: pytest.CaptureFixture[str]):
-    shipped = read_yaml(REPOSITORY / "config" / "da3c_cont_pendulum.yaml")
-    algorithm = {**shipped["algorithm"], "path": str(REPOSITORY / "algorithms" / "da3c_cont")}
+    algorithm, _ = shipped("da3c_cont_pendulum.yaml")
     training.configure(algorithm, {"goal-return": GOAL})
     parameter_server = training.start_parameter_server()
     training.start_rlx_server()
@@ -22,6 +20,4 @@ def test_da3c_cont_learns_pendulum(training: Training, capsys: pytest.CaptureFix
         8, "--per-connection", "8", "--attempts", "3", "--env", "Pendulum-v1"
     )
     assert parameter_server.wait(300) == 0
-    steps = parameter_server.says(r"has reached its goal: global step ([\d,]+);")[1]
-    with capsys.disabled():
-        print(f"\nPendulum-v1, {training.workers}: a mean return of {GOAL} took {steps} steps")
+    say_steps(capsys, parameter_server, f"Pendulum-v1, {training.workers}", GOAL)

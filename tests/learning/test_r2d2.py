@@ -4,9 +4,8 @@ import sys
 
 import pytest
 from processes import REPOSITORY, Training
+from shipped import say_steps, shipped
 from worker_modes import SHARED
-
-from relaax.configuration.yaml_reader import read_yaml
 
 pytestmark = [pytest.mark.learning, pytest.mark.timeout(400)]
 
@@ -16,11 +15,8 @@ PROGRAM = REPOSITORY / "environments" / "T_Maze" / "main"
 @SHARED
 def test_it_remembers_where_to_turn(training: Training, capsys: pytest.CaptureFixture[str]):
     """Without a memory the mean return is 1.95 at best: one way is worth 4, the other -0.1."""
-    shipped = read_yaml(REPOSITORY / "config" / "r2d2_tmaze.yaml")
-    algorithm = {**shipped["algorithm"], "path": str(REPOSITORY / "algorithms" / "r2d2")}
-    del algorithm["name"]
+    algorithm, goal = shipped("r2d2_tmaze.yaml")
     algorithm["exploration"] = {"end": 0.02, "steps": 10_000}
-    goal = shipped["relaax-parameter-server"]["--goal-return"]
     training.configure(algorithm, {"goal-return": goal})
     parameter_server = training.start_parameter_server()
     learner = training.start_learner()
@@ -34,6 +30,4 @@ def test_it_remembers_where_to_turn(training: Training, capsys: pytest.CaptureFi
     )  # fmt: skip
     processes = (parameter_server, learner, environments)
     assert [process.wait(300) for process in processes] == [0, 0, 0]
-    steps = parameter_server.says(r"has reached its goal: global step ([\d,]+);")[1]
-    with capsys.disabled():
-        print(f"\nT-maze of length 8, r2d2: a mean return of {goal:g} took {steps} steps")
+    say_steps(capsys, parameter_server, "T-maze of length 8, r2d2", goal)

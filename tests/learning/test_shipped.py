@@ -1,10 +1,9 @@
 """Algorithms whose learner publishes train with their shipped configurations."""
 
 import pytest
-from processes import REPOSITORY, Training
+from processes import Training
+from shipped import say_steps, shipped
 from worker_modes import SHARED
-
-from relaax.configuration.yaml_reader import read_yaml
 
 pytestmark = [pytest.mark.learning, pytest.mark.timeout(400)]
 
@@ -45,16 +44,12 @@ def _train(
     environments: int,
 ) -> None:
     task = env.split("-", maxsplit=1)[0].lower()
-    shipped = read_yaml(REPOSITORY / "config" / f"{name}_{task}.yaml")
-    algorithm = {**shipped["algorithm"]}
-    algorithm["path"] = str(REPOSITORY / "algorithms" / algorithm.pop("name"))
-    assert goal <= shipped["relaax-parameter-server"]["--goal-return"]
+    algorithm, own_goal = shipped(f"{name}_{task}.yaml")
+    assert goal <= own_goal
     training.configure(algorithm, {"goal-return": goal})
     parameter_server = training.start_parameter_server()
     training.start_learner()
     training.start_rlx_server()
     training.start_environments(environments, "--attempts", "3", env=env)
     assert [process.wait(300) for process in training.processes] == [0, 0, 0, 0]
-    steps = parameter_server.says(r"has reached its goal: global step ([\d,]+);")[1]
-    with capsys.disabled():
-        print(f"\n{env}, {name}: a mean return of {goal:g} took {steps} steps")
+    say_steps(capsys, parameter_server, f"{env}, {name}", goal)

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from processes import Training
+from shipped import say_steps
 from worker_modes import SHARED
 
 pytestmark = [pytest.mark.learning, pytest.mark.timeout(240)]
@@ -43,9 +44,7 @@ def _train(training: Training, capsys: pytest.CaptureFixture[str]) -> Train:
         flags = ("--attempts", "3", "--per-connection", str(min(count, 16)))
         training.start_environments(count, *flags, env=env)
         assert parameter_server.wait(180) == 0
-        steps = parameter_server.says(r"has reached its goal: global step ([\d,]+);", 0.1)[1]
-        with capsys.disabled():
-            print(f"\n{env}, {name}: a mean return of {goal:g} took {steps} steps")
+        say_steps(capsys, parameter_server, f"{env}, {name}", goal)
 
     return train
 

@@ -4,9 +4,8 @@ import sys
 
 import pytest
 from processes import REPOSITORY, Training
+from shipped import say_steps, shipped
 from worker_modes import SHARED
-
-from relaax.configuration.yaml_reader import read_yaml
 
 pytestmark = [pytest.mark.learning, pytest.mark.timeout(400)]
 
@@ -16,9 +15,7 @@ PROGRAM = REPOSITORY / "environments" / "Maze" / "main"
 @SHARED
 def test_it_finds_the_goal_of_a_small_maze(training: Training, capsys: pytest.CaptureFixture[str]):
     """Actions at random have a mean return of 0.36 (1,000 episodes)."""
-    shipped = read_yaml(REPOSITORY / "config" / "unreal_maze.yaml")
-    algorithm = {**shipped["algorithm"], "path": str(REPOSITORY / "algorithms" / "unreal")}
-    del algorithm["name"]
+    algorithm, _ = shipped("unreal_maze.yaml")
     goal = 0.9
     training.configure(algorithm, {"goal-return": goal})
     parameter_server = training.start_parameter_server()
@@ -33,6 +30,4 @@ def test_it_finds_the_goal_of_a_small_maze(training: Training, capsys: pytest.Ca
     )  # fmt: skip
     processes = (parameter_server, learner, environments)
     assert [process.wait(300) for process in processes] == [0, 0, 0]
-    steps = parameter_server.says(r"has reached its goal: global step ([\d,]+);")[1]
-    with capsys.disabled():
-        print(f"\na maze of 2x2 rooms, unreal: a mean return of {goal:g} took {steps} steps")
+    say_steps(capsys, parameter_server, "a maze of 2x2 rooms, unreal", goal)
