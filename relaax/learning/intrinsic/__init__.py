@@ -5,6 +5,7 @@
 ``icm_tf``      curiosity by self-supervised prediction: rewards and loss
 ``rnd_tf``      random network distillation: rewards and loss
 ``steps_tf``    steps as these two see them
+``part_tf``     the networks, evaluated for the steps of rollouts
 ``learner_tf``  stands before an algorithm's learner: adds rewards to its rollouts, and learns, too
 
 An algorithm knows nothing of them: its learner is given rollouts with other rewards. The parameters

@@ -146,7 +146,7 @@ def test_curiosity_learns_both_of_its_losses(continuous):
 def distilled(parts, following):
     """The squared error of the predictor, by numpy."""
     section = parts.networks.section
-    target, fixed = section.target(parts.networks.shapes), parts.learner.method.target_vector
+    target, fixed = section.target(parts.networks.shapes), parts.learner.part.method.target_vector
     guess = parts.outputs("predictor", following)
     return np.square(guess - numpy_outputs(target, fixed, following)["target"]).sum(axis=1)
 
@@ -196,7 +196,7 @@ def test_nothing_is_paid_before_there_are_statistics_of_states_and_of_returns():
     assert parts.step()["intrinsic reward"] == 0
     paid = parts.learner.paid(batch, is_fresh=False)
     np.testing.assert_array_equal(paid.rollouts.rewards, batch.rewards)
-    assert not len(paid.rows)
+    assert not len(paid.place[0])
     rows = parts.normalized(batch.observations.reshape(-1, STATES))
     values = parts.outputs("value", rows)[:, 0].reshape(6, 12)
     rewards = np.zeros((5, 12))
@@ -311,7 +311,7 @@ def test_what_the_part_has_learnt_is_in_checkpoints_and_in_the_parameter_servers
     parts.step()
     again.process.restore({name: np.copy(array) for name, array in parts.process.state().items()})
     np.testing.assert_array_equal(again.vector(), parts.vector())
-    fixed = [each.learner.method.target_vector for each in (parts, again)]
+    fixed = [each.learner.part.method.target_vector for each in (parts, again)]
     np.testing.assert_array_equal(*fixed)
 
 
@@ -320,7 +320,9 @@ def test_no_network_of_the_part_begins_as_another_one_does(seed, target_seed):
     section = {**SECTIONS["rnd"], "target_seed": target_seed}
     parts = Parts("ppo", "rnd", seed=seed, intrinsic=section)
     drawn = np.split(parts.networks.initial(seed), np.cumsum(parts.networks.sizes)[:-1])
-    first = [part[: STATES * 6].tolist() for part in (*drawn, parts.learner.method.target_vector)]
+    first = [
+        part[: STATES * 6].tolist() for part in (*drawn, parts.learner.part.method.target_vector)
+    ]
     assert len(first) == 3
     assert all(one != other for one, other in combinations(first, 2))
 
