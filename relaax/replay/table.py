@@ -22,6 +22,9 @@ PIECES = 8
 NOTHING = Drawn(np.zeros(0, np.int64), np.zeros(0))
 
 
+_NO_ROWS = np.zeros(0, np.int64)
+
+
 class Readiness:
     """Holds back a slot's rows until as many follow as an item needs, or their episode is over.
 
@@ -59,7 +62,7 @@ class Readiness:
 
     def left(self, slot: int) -> IntArray:
         """Forget and return the rows of ``slot`` that wait: no more will ever follow them."""
-        return self._waiting.pop(slot, np.zeros(0, np.int64))
+        return self._waiting.pop(slot, _NO_ROWS)
 
     def _keep(self, slot: int, rows: IntArray) -> None:
         """Note which rows wait; of slots that never come again nothing is left."""
@@ -70,7 +73,7 @@ class Readiness:
 
     def contents(self) -> IntArray:
         """Return all waiting rows int64 [N], each slot's in their order."""
-        return np.concatenate([np.zeros(0, np.int64), *self._waiting.values()])
+        return np.concatenate([_NO_ROWS, *self._waiting.values()])
 
     def restore(self, rows: IntArray) -> None:
         """Go on from the state of ``contents``; the storage has been restored."""
@@ -79,6 +82,45 @@ class Readiness:
 
 
 Array = npt.NDArray[Any]
+
+
+class Tails:
+    """Keeps the last ``behind`` rows of the newest drawn item of each slot.
+
+    The next item of the slot looks back at them: without them it could not be read as it was seen.
+    """
+
+    def __init__(self, storage: Storage, behind: int) -> None:
+        self._storage = storage
+        self._behind = behind
+        #: By slot: rows, and their serials, by which other rows in their places are told apart.
+        self._kept: dict[int, tuple[IntArray, IntArray]] = {}
+
+    def drawn(self, slot: int, row: int) -> None:
+        """Keep the rows up to ``row``, the last one of an item; those that were kept may go."""
+        self._release(slot)
+        if not self._behind or not self._is_followed(row):
+            return
+        rows = [row]
+        while len(rows) < self._behind and (before := int(self._storage.before[rows[-1]])) != NONE:
+            rows.append(before)
+        kept = np.array(rows)
+        self._storage.needed[kept] = True
+        self._kept[slot] = kept, self._storage.serials[kept]
+
+    def left(self, slot: int) -> None:
+        """Take note that no more steps of ``slot`` will come."""
+        if slot in self._kept and not self._is_followed(int(self._kept[slot][0][0])):
+            self._release(slot)
+
+    def _is_followed(self, row: int) -> bool:
+        """Return whether an item that is not drawn yet, or not complete, follows."""
+        following = int(self._storage.following[row])
+        return following != NONE and bool(self._storage.needed[following])
+
+    def _release(self, slot: int) -> None:
+        rows, serials = self._kept.pop(slot, (_NO_ROWS, _NO_ROWS))
+        self._storage.needed[rows[self._storage.serials[rows] == serials]] = False
 
 
 @dataclass(frozen=True)
@@ -184,6 +226,7 @@ class Table:
         self._held = 0
         #: Counts of each slot's steps, if every step should be learnt.
         self.learnt = LearntSteps() if keeps_undrawn else None
+        self._tails = Tails(storage, view.behind)
         self._times = np.zeros(storage.capacity if max_times_sampled else 0, np.int64)
         self.counts = TableCounts()
         storage.listeners.append(self.evicted)
@@ -253,6 +296,7 @@ class Table:
     def left(self, slot: int) -> None:
         """Take note that no more steps of ``slot`` will come."""
         self._storage.needed[self._readiness.left(slot)] = False
+        self._tails.left(slot)
         if self.learnt is not None:
             self.learnt.left(slot)
 
@@ -348,9 +392,13 @@ class Table:
             rows = self._storage.following[rows]
 
     def _need_no_more(self, items: IntArray) -> None:
-        """Let the storage evict the rows of ``items`` [N]."""
+        """Let the storage evict the rows of ``items`` [N] that no next item looks back at."""
+        last = items
         for rows in self._rows_of(items):
             self._storage.needed[rows] = False
+            last = rows
+        for row in last.tolist():
+            self._tails.drawn(int(self._storage.slots[row]), row)
 
     def _most_items(self, slot: int, flags: Flags) -> int:
         """Return how many items more steps of ``slot``, with flags [N], complete at most."""

@@ -1,6 +1,7 @@
 """Which part of each environment's steps is learnt from, and who is named where none is."""
 
 import numpy as np
+import pytest
 from replay_cases import SCHEMA, steps
 
 from relaax.replay.counts import LONG_S, LearntSteps
@@ -60,3 +61,31 @@ def test_figures_name_the_environment_by_its_number_in_the_process_that_delivers
     replay.append("process 7 of a, 3f0c", 5, 0, *steps(0, 8, end=0))
     replay.sample("all", 1, 0.0)
     assert replay.stats()["learnt share/environment 5 of process 7 of a"] == 0.5
+
+
+@pytest.mark.parametrize(("history", "burn_in"), [(1, 0), (4, 0), (1, 6)])
+def test_a_slow_environment_is_learnt_from_where_items_look_back(history, burn_in):
+    """A fast one takes all other places of the storage again and again meanwhile."""
+    view = Rollouts(4, burn_in, histories={"observation": history})
+    table = TableSpec(view, "fifo", keeps_undrawn=True)
+    replay = ReplaySpec(SCHEMA, 60, {"all": table}).make(np.random.default_rng(0), 60.0)
+    found, fast = {}, 0
+    for name in ("slow", "fast"):
+        replay.open_writer(name, SCHEMA)
+    for step in range(0, 44, 4):
+        replay.append("slow", 0, step, *steps(1000 + step, 4, start=step == 0, end=0))
+        for _ in range(20):
+            replay.append("fast", 0, fast, *steps(fast, 4, start=fast == 0, end=0))
+            fast += 4
+            while replay.table_sizes()["all"]:
+                columns = replay.sample("all", 1, 0.0).columns
+                found[int(columns["action"][burn_in, 0])] = columns
+    slow = [number for number in found if number >= 1000]
+    assert slow == list(range(1000, 1040, 4))
+    for number in slow[2:]:
+        columns = found[number]
+        frames = columns["observation"][burn_in, 0, ::2]
+        np.testing.assert_array_equal(frames, np.arange(number - history + 1, number + 1))
+        np.testing.assert_array_equal(
+            columns["action"][:burn_in, 0], np.arange(number - burn_in, number)
+        )
