@@ -221,6 +221,8 @@ class InProcess(Learner):
         if isinstance(batch, RolloutBatch):
             steps = batch.valid > 0
             self._filters.gather(mapped(lambda part: part[:-1][steps], batch.observations))
+            if self._filters.rewards is not None:
+                self._filters.rewards.gather(batch.rewards[steps][:, np.newaxis])
         elif isinstance(batch, EpisodeBatch):
             for statistics in batch.statistics:
                 self._filters.add(statistics)
@@ -241,6 +243,6 @@ class InProcess(Learner):
         learnt = np.zeros_like(rewards)
         learnt[steps] = rewards[steps]
         if self._filters.rewards is not None:
-            learnt[steps] = self._filters.rewards.filtered(rewards[steps][:, np.newaxis])[:, 0]
+            learnt[steps] = self._filters.rewards.scaled(rewards[steps][:, np.newaxis])[:, 0]
         learnt *= np.float32(self._rewards.scale)
         return np.clip(learnt, -1, 1) if self._rewards.clips else learnt

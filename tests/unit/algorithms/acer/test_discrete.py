@@ -289,3 +289,22 @@ def test_without_a_replay_ratio_fresh_rollouts_alone_are_drawn(acer):
 def test_a_replay_that_is_smaller_than_its_draw_is_refused(acer):
     with pytest.raises((ValueError, ConfigurationError), match="100 steps are fewer than the 216"):
         acer.Config({**SECTION, "replay_size": 100, "replay_ratio": 4.5})
+
+
+def test_replayed_rewards_are_not_counted_again_in_their_statistics(acer):
+    config = acer.Config({**SECTION, "filter_rewards": True})
+    learner, filters = acer.make_learner(config, 3), config.filters()
+    batches = batches_for(acer.Builder(config), learner.inputs["replayed"].batch_size)
+    fresh, replayed = batches[ROLLOUTS], batches["replayed"]
+    observations = fresh.observations.astype(config.columns().observation_dtype)
+    batches[ROLLOUTS] = replace(fresh, observations=observations)
+    batches["replayed"] = replace(
+        replayed,
+        observations=replayed.observations.astype(observations.dtype),
+        rewards=9 + replayed.rewards,
+    )
+    list(learner.steps(batches))
+    filters.use(filters.separated(learner.values()["default"])[1])
+    seen = fresh.rewards[fresh.valid > 0]
+    expected = np.sqrt(np.square(seen).mean())
+    assert 1 / float(filters.rewards.scale.factor[0]) == pytest.approx(expected, rel=1e-4)
