@@ -1,10 +1,10 @@
 """The keys of the section of the cross-entropy method in the YAML file."""
 
-from typing import Literal
+from typing import Annotated, Literal
 
 from pydantic import Field, PositiveFloat, PositiveInt, model_validator
 
-from relaax.algorithm_base.config_base import require_effect
+from relaax.algorithm_base.config_base import LISTED, require_effect
 from relaax.learning.population import PopulationSettings
 
 
@@ -12,7 +12,7 @@ class Settings(PopulationSettings):
     """The keys of the ``algorithm:`` section."""
 
     initialization: Literal["uniform", "orthogonal", "zeros"] = "zeros"
-    hidden_layers: tuple[PositiveInt, ...] = ()
+    hidden_layers: Annotated[tuple[PositiveInt, ...], LISTED] = ()
     candidates: int = Field(64, ge=2)
     #: The standard deviation of candidates' parameters at first, without the extra one.
     initial_std: PositiveFloat = 1.0

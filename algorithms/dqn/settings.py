@@ -1,10 +1,11 @@
 """The keys of DQN's section in the YAML file."""
 
-from typing import Any
+from typing import Annotated
 
-from pydantic import Field, PositiveFloat, PositiveInt, field_validator, model_validator
+from pydantic import Field, PositiveFloat, PositiveInt, model_validator
 
 from relaax.algorithm_base import Section
+from relaax.algorithm_base.config_base import SWITCHED
 from relaax.learning.off_policy import ActionValueSettings
 
 
@@ -29,13 +30,8 @@ class Settings(ActionValueSettings):
     #: Choose the action behind a step with the network, and value it with its target.
     double: bool = True
     #: Learn the distribution of returns: ``true``, or a section.
-    distributional: DistributionalSection | None = None
+    distributional: Annotated[DistributionalSection | None, SWITCHED] = None
 
     batch_size: PositiveInt = 64
     updates_per_step: PositiveFloat | None = 0.5
     learning_starts: PositiveInt = 1_000
-
-    @field_validator("distributional", mode="before")
-    @classmethod
-    def _distributional_switch(cls, value: Any) -> Any:
-        return ({} if value else None) if isinstance(value, bool) else value

@@ -1,9 +1,10 @@
 """The keys of IMPALA's section in the YAML file."""
 
-from typing import Literal
+from typing import Annotated, Literal
 
 from pydantic import NonNegativeInt, PositiveFloat, PositiveInt, model_validator
 
+from relaax.algorithm_base.config_base import SWITCHED
 from relaax.learning.on_policy import ActorCriticSettings, DiscreteSettings, VTraceSection
 
 
@@ -11,7 +12,7 @@ class Settings(DiscreteSettings, ActorCriticSettings):
     """The keys of DA3C's section, with the defaults of Espeholt et al. 2018, table G.1."""
 
     learner: Literal["worker", "process"] = "process"
-    vtrace: VTraceSection | None = VTraceSection()
+    vtrace: Annotated[VTraceSection | None, SWITCHED] = VTraceSection()
     episode_len: PositiveInt = 20
     initial_learning_rate: PositiveFloat = 6e-4
     #: Acting goes on while a batch is learnt from.

@@ -3,18 +3,18 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from math import inf
-from typing import Any, Literal, TypeAlias
+from typing import Annotated, Any, Literal, TypeAlias
 
-from pydantic import Field, PositiveFloat, PositiveInt, field_validator, model_validator
+from pydantic import Field, PositiveFloat, PositiveInt, model_validator
 
-from relaax.algorithm_base.config_base import require_effect
+from relaax.algorithm_base.config_base import LISTED, require_effect
 from relaax.learning.filters import FilterSettings
 from relaax.learning.on_policy import ContinuousSettings, DiscreteSettings, PolicySettings
 from relaax.parameters.optimizers import OptimizerSections
 from relaax.parameters.schedule import Schedule
 
 #: Lowest and highest.
-Range: TypeAlias = tuple[PositiveFloat, PositiveFloat]
+Range: TypeAlias = Annotated[tuple[PositiveFloat, PositiveFloat], LISTED]
 
 
 class PpoSettings(PolicySettings, FilterSettings):
@@ -84,11 +84,6 @@ class PpoSettings(PolicySettings, FilterSettings):
                 "old it is; write how many batches acting may be ahead, such as max_policy_lag: 1"
             )
         return values
-
-    @field_validator("policy_clip_range", "kl_penalty_range", "learning_rate_range", mode="before")
-    @classmethod
-    def _pair(cls, value: Any) -> Any:
-        return tuple(value) if isinstance(value, list) else value
 
     @model_validator(mode="after")
     def _has_a_clip(self) -> "PpoSettings":

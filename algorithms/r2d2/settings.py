@@ -1,9 +1,10 @@
 """The keys of R2D2's section in the YAML file."""
 
-from typing import Literal
+from typing import Annotated, Literal
 
 from pydantic import Field, PositiveFloat, PositiveInt, model_validator
 
+from relaax.algorithm_base.config_base import LISTED, SWITCHED
 from relaax.learning.off_policy import ActionValueSettings
 from relaax.learning.off_policy.settings import PrioritySection
 
@@ -24,7 +25,7 @@ class Settings(ActionValueSettings):
     learners: None = None
     combine_gradients: None = None
     #: Units of the dense layers below the recurrent one, and its cells.
-    hidden_layers: tuple[PositiveInt, ...] = (64,)
+    hidden_layers: Annotated[tuple[PositiveInt, ...], LISTED] = (64,)
     lstm_size: PositiveInt = 64
     dueling: bool = True
 
@@ -38,7 +39,9 @@ class Settings(ActionValueSettings):
     #: Learn values in the scale of h: rewards of any size, without cutting them.
     rescale_values: bool = True
     #: Draw sequences by their errors; ``false``: all alike.
-    prioritized: SequencePriorities | None = SequencePriorities.model_validate({})
+    prioritized: Annotated[SequencePriorities | None, SWITCHED] = SequencePriorities.model_validate(
+        {}
+    )
 
     #: Sequences of one update, updates for each sequence that is stored, and the first ones.
     batch_size: PositiveInt = 32

@@ -13,8 +13,8 @@ from .settings import ContinuousTrpo, DiscreteTrpo, settings_of
 class Config(PolicyConfig):
     """The typed settings, checked once, and the networks that they describe.
 
-    By default policy and value share no layers, as in the paper's experiments; of images they share
-    the convolutions, which the policy alone moves.
+    By default policy and value of vectors share no layers, as in the paper's experiments. Of images
+    and with a recurrent layer they share all hidden layers, which the policy alone moves.
     """
 
     settings: DiscreteTrpo | ContinuousTrpo

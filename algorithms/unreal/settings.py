@@ -1,12 +1,12 @@
 """The keys of UNREAL's section in the YAML file."""
 
 from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Annotated, Literal
 
-from pydantic import Field, PositiveFloat, PositiveInt, field_validator, model_validator
+from pydantic import Field, PositiveFloat, PositiveInt, model_validator
 
 from relaax.algorithm_base import Section
-from relaax.algorithm_base.config_base import require_effect
+from relaax.algorithm_base.config_base import SWITCHED, require_effect
 from relaax.learning.on_policy import ActorCriticSettings, DiscreteSettings
 from relaax.learning.on_policy.policy_settings import IMAGE_DIMENSIONS
 from relaax.observations import UNNAMED
@@ -69,15 +69,11 @@ class Settings(DiscreteSettings, ActorCriticSettings):
     replayed: PositiveInt | None = None
 
     #: Each of them with ``true`` for the paper's numbers, or ``false`` to leave it out.
-    pixel_control: PixelControl | None = PixelControl.model_validate({})
-    reward_prediction: RewardPrediction | None = RewardPrediction.model_validate({})
-    value_replay: ValueReplay | None = ValueReplay.model_validate({})
-
-    @field_validator("pixel_control", "reward_prediction", "value_replay", mode="before")
-    @classmethod
-    def _switch(cls, value: Any) -> Any:
-        """Take ``true`` for the paper's own numbers and ``false`` for none."""
-        return ({} if value else None) if isinstance(value, bool) else value
+    pixel_control: Annotated[PixelControl | None, SWITCHED] = PixelControl.model_validate({})
+    reward_prediction: Annotated[RewardPrediction | None, SWITCHED] = (
+        RewardPrediction.model_validate({})
+    )
+    value_replay: Annotated[ValueReplay | None, SWITCHED] = ValueReplay.model_validate({})
 
     @property
     def replayed_of_batch(self) -> int:
@@ -113,7 +109,7 @@ class Settings(DiscreteSettings, ActorCriticSettings):
     @model_validator(mode="after")
     def _remembers(self) -> "Settings":
         if self.network is None and not self.lstm:
-            require_effect(self, ("burn_in", "lstm_size"), "lstm: true")
+            require_effect(self, ("lstm_size",), "lstm: true")
         return self
 
     @model_validator(mode="after")

@@ -3,12 +3,20 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, model_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, model_validator
 from pydantic_core import PydanticCustomError
 
 from relaax.algorithm_base.roles import FloatVector
 from relaax.errors import no_such_keys
 from relaax.spaces import Space
+
+#: Annotation of a field that is a tuple, for a list of YAML.
+LISTED = BeforeValidator(lambda value: tuple(value) if isinstance(value, list) else value)
+
+#: Annotation of a field that is a section or None: true for its defaults, false for None.
+SWITCHED = BeforeValidator(
+    lambda value: ({} if value else None) if isinstance(value, bool) else value
+)
 
 
 class Section(BaseModel):

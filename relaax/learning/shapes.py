@@ -5,6 +5,7 @@ from typing import Annotated, Any, TypeAlias, overload
 
 from pydantic import BeforeValidator, Discriminator, Field, PositiveInt, Tag
 
+from relaax.algorithm_base.config_base import LISTED
 from relaax.observations import UNNAMED, Shape, Shapes, flattened
 from relaax.spaces import Space
 
@@ -20,10 +21,6 @@ def _tag(value: Any) -> str:
     return _NAMED if isinstance(value, dict) else _ALONE
 
 
-def _shape(value: Any) -> Any:
-    return tuple(value) if isinstance(value, list) else value
-
-
 def _flat(value: Any) -> Any:
     return flattened(value) if isinstance(value, dict) else value
 
@@ -32,7 +29,7 @@ def _tag_of_sizes(value: Any) -> str:
     return _SIZES if isinstance(value, list | tuple) else _COUNT
 
 
-_Shape = Annotated[tuple[PositiveInt, ...], BeforeValidator(_shape), Field(max_length=3)]
+_Shape = Annotated[tuple[PositiveInt, ...], LISTED, Field(max_length=3)]
 
 _Name = Annotated[str, Field(min_length=1)]
 
@@ -52,8 +49,7 @@ HistoryLength: TypeAlias = Annotated[
 
 #: A field for ``action_size``: a number, or several of them, such as a shape.
 CountOrSizes: TypeAlias = Annotated[
-    Annotated[PositiveInt, Tag(_COUNT)]
-    | Annotated[tuple[PositiveInt, ...], BeforeValidator(_shape), Tag(_SIZES)],
+    Annotated[PositiveInt, Tag(_COUNT)] | Annotated[tuple[PositiveInt, ...], LISTED, Tag(_SIZES)],
     Discriminator(_tag_of_sizes),
 ]
 

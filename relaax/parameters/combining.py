@@ -7,20 +7,13 @@ The section ``combine_gradients`` of the YAML file switches each of them. Settin
 from collections import OrderedDict
 from collections.abc import Callable
 from math import inf
-from typing import Any
+from typing import Annotated
 
 import numpy as np
-from pydantic import (
-    Field,
-    NonNegativeInt,
-    PositiveFloat,
-    PositiveInt,
-    field_validator,
-    model_validator,
-)
+from pydantic import Field, NonNegativeInt, PositiveFloat, PositiveInt, model_validator
 
 from relaax.algorithm_base import FloatVector, Gradient, Section, Statistics
-from relaax.algorithm_base.config_base import require_effect
+from relaax.algorithm_base.config_base import SWITCHED, require_effect
 
 #: Older gradients than so many updates are not compensated but dropped, where no limit is given.
 MOST_COMPENSATED = 64
@@ -59,15 +52,9 @@ class CombineSection(Section):
     #: or ``MOST_COMPENSATED`` with ``delay_compensation``.
     max_staleness: NonNegativeInt | None = None
     #: Correct gradients of older parameters: ``true``, or a section.
-    delay_compensation: DelaySection | None = None
+    delay_compensation: Annotated[DelaySection | None, SWITCHED] = None
     #: Gradients of one update, whoever sends them; their mean is applied.
     average_of: PositiveInt = 1
-
-    @field_validator("delay_compensation", mode="before")
-    @classmethod
-    def _switch(cls, value: Any) -> Any:
-        """Take ``true`` for the paper's own numbers and ``false`` for none."""
-        return ({} if value else None) if isinstance(value, bool) else value
 
     def make(self, on_dropped: Callable[[int], object]) -> "Combiner":
         """Return the combiner of one vector, which calls ``on_dropped`` with its count of them."""

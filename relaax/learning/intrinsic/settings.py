@@ -4,10 +4,10 @@ from abc import abstractmethod
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal, TypeAlias
 
-from pydantic import Field, PositiveFloat, PositiveInt, field_validator, model_validator
+from pydantic import Field, PositiveFloat, PositiveInt, model_validator
 
 from relaax.algorithm_base import Section
-from relaax.algorithm_base.config_base import require_effect
+from relaax.algorithm_base.config_base import LISTED, require_effect
 from relaax.learning.distributions import DiagonalGaussian, Distribution
 from relaax.learning.networks import Dense, Head, Network, default_network
 from relaax.learning.previous import previous_size
@@ -31,7 +31,7 @@ class _Section(Section):
     #: Lambda of the returns that this value learns.
     trace_decay: float = Field(0.95, ge=0, le=1)
     #: Units of the dense layers of each network.
-    hidden_layers: tuple[PositiveInt, ...] = (64,)
+    hidden_layers: Annotated[tuple[PositiveInt, ...], LISTED] = (64,)
     #: How many features of a state are predicted.
     features: PositiveInt = 64
     #: Steps that an update learns from at most: drawn from the algorithm's batch, or, where its
@@ -47,11 +47,6 @@ class _Section(Section):
     def encoder(self, shapes: Shapes, units: tuple[int, ...], head: Head) -> Network:
         """Return a network of observations with dense layers of ``units``."""
         return default_network(shapes, tuple(Dense(each) for each in units), (head,))
-
-    @field_validator("hidden_layers", mode="before")
-    @classmethod
-    def _sequence(cls, value: Any) -> Any:
-        return tuple(value) if isinstance(value, list) else value
 
     @model_validator(mode="after")
     def _uses_its_lambda(self) -> "_Section":

@@ -2,14 +2,14 @@
 
 import math
 from collections.abc import Iterator
-from typing import Any
+from typing import Annotated
 
 import numpy as np
 import numpy.typing as npt
-from pydantic import Field, PositiveFloat, PositiveInt, field_validator, model_validator
+from pydantic import Field, PositiveFloat, PositiveInt, model_validator
 
 from relaax.algorithm_base import Section
-from relaax.algorithm_base.config_base import require_effect
+from relaax.algorithm_base.config_base import LISTED, SWITCHED, require_effect
 from relaax.learning.action_mask import ActionMask
 from relaax.learning.action_settings import ActionSettings, Numbers
 from relaax.learning.method_config import MethodSettings, SharingSettings
@@ -42,7 +42,7 @@ class OffPolicySettings(MethodSettings, SharingSettings):
     #: them is stored with each step.
     history_len: PositiveInt = 1
     #: Units of the dense layers of all networks.
-    hidden_layers: tuple[PositiveInt, ...] = (256, 256)
+    hidden_layers: Annotated[tuple[PositiveInt, ...], LISTED] = (256, 256)
     #: Give the numbers of states mean 0 and standard deviation 1; images stay as they are.
     filter_states: bool = False
     #: Steps that are stored; the oldest make room for new ones.
@@ -55,7 +55,7 @@ class OffPolicySettings(MethodSettings, SharingSettings):
     #: for.
     updates_per_step: PositiveFloat | None = 1.0
     #: Draw transitions by their errors: ``true``, or a section; None: all alike.
-    prioritized: PrioritySection | None = None
+    prioritized: Annotated[PrioritySection | None, SWITCHED] = None
     #: Steps that rewards are summed over before the value of the next state.
     n_step: PositiveInt = 1
 
@@ -63,17 +63,6 @@ class OffPolicySettings(MethodSettings, SharingSettings):
     def exploration_by_step(self) -> dict[str, Linear]:
         """How much actors explore, by the global step and by name, as far as that changes."""
         return {}
-
-    @field_validator("hidden_layers", mode="before")
-    @classmethod
-    def _sequence(cls, value: Any) -> Any:
-        return tuple(value) if isinstance(value, list) else value
-
-    @field_validator("prioritized", mode="before")
-    @classmethod
-    def _switch(cls, value: Any) -> Any:
-        """Take ``true`` for the defaults and ``false`` for none."""
-        return ({} if value else None) if isinstance(value, bool) else value
 
     @model_validator(mode="after")
     def _describes_one_network(self) -> "OffPolicySettings":
@@ -234,7 +223,7 @@ class ActionValueSettings(DiscreteSettings):
     #: Value states and the advantages of actions apart.
     dueling: bool = False
     #: Units of the last layer of each of these two; none by default.
-    stream_layers: tuple[PositiveInt, ...] = ()
+    stream_layers: Annotated[tuple[PositiveInt, ...], LISTED] = ()
     learning_rate: PositiveFloat = 1e-3
     #: The longest gradient; longer ones are scaled down. None leaves them.
     gradient_norm_clipping: PositiveFloat | None = 10.0
@@ -242,11 +231,6 @@ class ActionValueSettings(DiscreteSettings):
     target_rate: float = Field(1.0, gt=0, le=1)
     #: Updates from one such move to the next.
     target_every: PositiveInt = 500
-
-    @field_validator("stream_layers", mode="before")
-    @classmethod
-    def _stream_sequence(cls, value: Any) -> Any:
-        return tuple(value) if isinstance(value, list) else value
 
     @model_validator(mode="after")
     def _has_streams(self) -> "ActionValueSettings":

@@ -1,12 +1,12 @@
 """The configuration of an actor-critic, as the servers want it."""
 
 from collections.abc import Iterator, Mapping
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import PositiveFloat, PositiveInt, field_validator, model_validator
+from pydantic import PositiveFloat, PositiveInt, model_validator
 
 from relaax.algorithm_base import Section
-from relaax.algorithm_base.config_base import require_effect
+from relaax.algorithm_base.config_base import SWITCHED, require_effect
 from relaax.learning.filters import Filters, FilterSettings
 from relaax.learning.intrinsic import IntrinsicNetworks
 from relaax.learning.method_config import MethodConfig
@@ -39,7 +39,7 @@ class ActorCriticSettings(PolicySettings):
     """
 
     #: Learn with V-trace from rollouts of older parameters; None takes them as they are.
-    vtrace: VTraceSection | None = None
+    vtrace: Annotated[VTraceSection | None, SWITCHED] = None
     #: Rollouts that one update is made of, at most.
     rollouts_per_update: PositiveInt = 32
     #: Rollouts that one update is made of, at least: full rollouts wait for others.
@@ -130,12 +130,6 @@ class ActorCriticSettings(PolicySettings):
         key = "rollouts_per_update" if self.learner == "process" else "least_rollouts_per_update"
         return f"{key}: {self._least_rollouts} rollouts of episode_len, {self.episode_len},"
 
-    @field_validator("vtrace", mode="before")
-    @classmethod
-    def _switch(cls, value: Any) -> Any:
-        """Take ``true`` for the paper's own numbers and ``false`` for none."""
-        return ({} if value else None) if isinstance(value, bool) else value
-
 
 class PolicyConfig(MethodConfig):
     """The typed settings of a policy and a critic, checked once, and their parts.
@@ -160,6 +154,8 @@ class PolicyConfig(MethodConfig):
         self.settings = settings
         self.actions = self.distribution = actions.distribution
         self.network = self.network_below((actions.head, critic))
+        if not self.network.lstm_size:
+            require_effect(settings, ("burn_in",), "a recurrent layer")
         self.intrinsic: IntrinsicNetworks | None = None
         if settings.intrinsic is not None:
             shapes = stacked_shape(settings.inputs, settings.history_len)

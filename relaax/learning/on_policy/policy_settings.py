@@ -1,18 +1,11 @@
 """The keys that the section of an algorithm with a policy and a value has in the YAML file."""
 
 from collections.abc import Iterator, Mapping
-from typing import Any, Literal
+from typing import Annotated, Literal
 
-from pydantic import (
-    Field,
-    NonNegativeInt,
-    PositiveFloat,
-    PositiveInt,
-    field_validator,
-    model_validator,
-)
+from pydantic import Field, NonNegativeInt, PositiveFloat, PositiveInt, model_validator
 
-from relaax.algorithm_base.config_base import require_effect
+from relaax.algorithm_base.config_base import LISTED, require_effect
 from relaax.learning.intrinsic import IntrinsicSection
 from relaax.learning.method_config import MethodSettings, SharingSettings
 from relaax.parameters.optimizers import OptimizerSections
@@ -36,7 +29,7 @@ class RolloutSettings(MethodSettings):
     """
 
     #: Units of the dense layers before the heads; None: [256] after convolutions, else [64, 64].
-    hidden_layers: tuple[PositiveInt, ...] | None = None
+    hidden_layers: Annotated[tuple[PositiveInt, ...] | None, LISTED] = None
     #: A recurrent layer between the dense layers and the heads.
     lstm: bool = False
     #: Cells of that layer.
@@ -113,11 +106,6 @@ class RolloutSettings(MethodSettings):
     @property
     def _stored_batch_steps(self) -> int:
         return self.rollouts_of_batch * (self.episode_len + self.burn_in)
-
-    @field_validator("hidden_layers", mode="before")
-    @classmethod
-    def _sequence(cls, value: Any) -> Any:
-        return tuple(value) if isinstance(value, list) else value
 
     @property
     def is_image(self) -> bool:

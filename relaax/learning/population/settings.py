@@ -1,10 +1,10 @@
 """The keys of the YAML's ``algorithm:`` section that methods of populations share."""
 
-from typing import Any, Literal
+from typing import Annotated, Literal
 
-from pydantic import PositiveInt, field_validator, model_validator
+from pydantic import PositiveInt, model_validator
 
-from relaax.algorithm_base.config_base import require_effect
+from relaax.algorithm_base.config_base import LISTED, require_effect
 from relaax.learning.action_settings import ActionSettings
 from relaax.learning.filters import FilterSettings
 from relaax.learning.method_config import MethodSettings
@@ -16,7 +16,7 @@ class PopulationSettings(ActionSettings, MethodSettings, FilterSettings):
     #: Whether an action is an array of numbers; otherwise it is one of ``action_size``.
     continuous: bool = False
     #: Units of the dense layers, with tanh; none: actions are a linear function of states.
-    hidden_layers: tuple[PositiveInt, ...] = (32,)
+    hidden_layers: Annotated[tuple[PositiveInt, ...], LISTED] = (32,)
     #: Initial parameters; ``zeros`` are where the search itself finds their sizes.
     initialization: Literal["uniform", "orthogonal", "zeros"] = "orthogonal"
     filter_states: bool = False
@@ -28,11 +28,6 @@ class PopulationSettings(ActionSettings, MethodSettings, FilterSettings):
     episodes: PositiveInt = 1
     #: Steps of an episode that count; later ones do not.
     longest_episode: PositiveInt = 1_000
-
-    @field_validator("hidden_layers", mode="before")
-    @classmethod
-    def _sequence(cls, value: Any) -> Any:
-        return tuple(value) if isinstance(value, list) else value
 
     @model_validator(mode="after")
     def _describes_actions(self) -> "PopulationSettings":

@@ -417,3 +417,9 @@ def test_vectors_are_learnt_of_without_pixel_control(unreal):
     assert config.network.lstm_size == 256
     sizes = config.network.joined_size(config.network.shared)
     assert sizes == 64 + 2 + 1  # the last dense layer, the action before and its reward
+
+
+@pytest.mark.parametrize(("written", "is_there"), [(True, True), (False, False)])
+def test_a_section_of_the_actor_critic_is_switched_as_the_tasks_are(unreal, written, is_there):
+    settings = unreal.Config({**SECTION, "vtrace": written}).settings
+    assert (settings.vtrace is not None) is is_there
