@@ -47,6 +47,11 @@ def _reason(mistake: ErrorDetails) -> str:
     for start, words in _WORDS.items():
         if mistake["type"].startswith(start):
             return words
+    if mistake["type"].startswith("union_tag"):
+        context = mistake["ctx"]
+        tags = context.get("expected_tags", "").replace(", ", " or ")
+        key = context["discriminator"].strip("'")
+        return f"{key}: must be {tags}" if tags else f"{key}: is missing"
     message = re.sub(r"^(Value error|Assertion failed), ", "", mistake["msg"])
     message = message.replace("Input should be", "must be")
     return re.sub(r"\ba valid (?=([aeiou]?))", lambda found: "an " if found[1] else "a ", message)

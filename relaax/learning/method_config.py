@@ -111,7 +111,10 @@ class SharingSettings(Section):
     @model_validator(mode="after")
     def _combines_what_comes(self) -> "SharingSettings":
         if not self.are_gradients_single:
-            needs = "gradients that come one by one: learner: worker, or learners: asynchronous"
+            sources = ["learners: {count: 2, gradients: asynchronous}"]
+            if "learner" in type(self).model_fields:
+                sources.insert(0, "learner: worker")
+            needs = f"gradients that come one by one: {', or '.join(sources)}"
             require_effect(self, ("combine_gradients",), needs)
         return self
 
