@@ -1,4 +1,4 @@
-"""Learners of rollouts pay for new states, where the YAML file says so: every algorithm."""
+"""Sections of all algorithms that learn from new rollouts: intrinsic rewards and burn-ins."""
 
 from dataclasses import replace
 
@@ -47,6 +47,13 @@ def rollouts_for(config, count):
         for name, column in columns.extras.items()
     }
     return replace(rollouts, extras=extras)
+
+
+@pytest.mark.parametrize("name", ["acer of numbers", "da3c", "ppo", "trpo"])
+def test_a_burn_in_is_refused_without_a_recurrent_layer(name):
+    algorithm = load_algorithm(REPOSITORY / "algorithms" / name.partition(" ")[0]).module
+    with pytest.raises(ValueError, match="burn_in: no effect without a recurrent layer"):
+        algorithm.Config({**SECTIONS[name], "burn_in": 2})
 
 
 @pytest.mark.parametrize("part", ["icm", "rnd"])
