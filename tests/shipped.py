@@ -9,13 +9,20 @@ from processes import REPOSITORY, Process
 from relaax.configuration.yaml_reader import read_yaml
 
 
-def shipped(file: str) -> tuple[dict[str, Any], float]:
-    """The ``algorithm:`` section of a file of config/, with an absolute path; its goal."""
-    content = read_yaml(REPOSITORY / "config" / file)
-    section = {**content["algorithm"]}
+def shipped(file: str) -> dict[str, Any]:
+    """The ``algorithm:`` section of a file of config/, with an absolute path."""
+    section = {**read_yaml(REPOSITORY / "config" / file)["algorithm"]}
     name = section.pop("name", None) or Path(section["path"]).name
     section["path"] = str(REPOSITORY / "algorithms" / name)
-    return section, content["relaax-parameter-server"]["--goal-return"]
+    return section
+
+
+def goal_of(file: str) -> float:
+    """The mean return at which a training with a file of config/ stops."""
+    goal: float = read_yaml(REPOSITORY / "config" / file)["relaax-parameter-server"][
+        "--goal-return"
+    ]
+    return goal
 
 
 def say_steps(

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 from processes import Training
-from shipped import shipped
+from shipped import goal_of, shipped
 from worker_modes import SEVERAL, SEVERAL_IN_BOTH_MODES
 
 pytestmark = [pytest.mark.learning, pytest.mark.timeout(600)]
@@ -47,21 +47,22 @@ def test_one_configuration_learns_however_workers_are_shared(training: Training,
     In a shared worker the network changes while a rollout goes on: without V-trace training takes
     three times as long.
     """
-    algorithm, _ = shipped("da3c_cartpole.yaml")
+    algorithm = shipped("da3c_cartpole.yaml")
     assert algorithm["vtrace"]
     show("a connection each", train(training, algorithm, goal=120))
 
 
 @SEVERAL
 def test_the_configuration_for_shared_workers_reaches_its_goal(training: Training, show: Any):
-    algorithm, goal = shipped("da3c_cartpole_fast.yaml")
+    file = "da3c_cartpole_fast.yaml"
+    algorithm, goal = shipped(file), goal_of(file)
     show("one connection", train(training, algorithm, goal, per_connection=8))
 
 
 @SEVERAL
 def test_a_recurrent_network_learns(training: Training, show: Any):
     """With what docs/algorithms/da3c.md says about recurrent networks."""
-    algorithm, _ = shipped("da3c_cartpole_fast.yaml")
+    algorithm = shipped("da3c_cartpole_fast.yaml")
     del algorithm["hidden_layers"]
     dense = {"dense": {"units": 64, "activation": "tanh"}}
     recurrent = {

@@ -15,7 +15,7 @@ GOAL = 150
 def test_two_bundles_of_actors_and_a_learner_learn_together(
     training: Training, capsys: pytest.CaptureFixture[str]
 ):
-    algorithm, _ = shipped("gorila_cartpole.yaml")
+    algorithm = shipped("gorila_cartpole.yaml")
     algorithm["hidden_layers"] = [64, 64]
     training.configure(algorithm, {"goal-return": GOAL, "goal-episodes": 10})
     parameter_server = training.start_parameter_server()

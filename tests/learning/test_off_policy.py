@@ -48,7 +48,7 @@ def test_it_learns_from_few_steps(
     training: Training, name: str, capsys: pytest.CaptureFixture[str]
 ):
     case = CASES[name]
-    algorithm = {**shipped(case.config)[0], **SMALL}
+    algorithm = {**shipped(case.config), **SMALL}
     arguments: list[str] = []
     if case.bounds is not None:
         low, high = case.bounds

@@ -12,7 +12,7 @@ GOAL = -500
 
 
 def test_da3c_cont_learns_pendulum(training: Training, capsys: pytest.CaptureFixture[str]):
-    algorithm, _ = shipped("da3c_cont_pendulum.yaml")
+    algorithm = shipped("da3c_cont_pendulum.yaml")
     training.configure(algorithm, {"goal-return": GOAL})
     parameter_server = training.start_parameter_server()
     training.start_rlx_server()

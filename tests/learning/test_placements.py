@@ -15,7 +15,7 @@ def test_da3c_learns_in_a_process_of_its_own(
     training: Training, capsys: pytest.CaptureFixture[str]
 ):
     """Acting with rollouts of older policies, V-trace corrects them: that is IMPALA."""
-    algorithm, goal = shipped("da3c_cartpole.yaml")[0], 120
+    algorithm, goal = shipped("da3c_cartpole.yaml"), 120
     own = {"learner": "process", "rollouts_per_update": 8, "max_policy_lag": 1}
     training.configure({**algorithm, **own}, {"goal-return": goal})
     parameter_server = training.start_parameter_server()
@@ -28,7 +28,7 @@ def test_da3c_learns_in_a_process_of_its_own(
 
 @SHARED
 def test_ppo_learns_in_its_worker(training: Training, capsys: pytest.CaptureFixture[str]):
-    algorithm, goal = shipped("ppo_cartpole.yaml")[0], 300
+    algorithm, goal = shipped("ppo_cartpole.yaml"), 300
     training.configure({**algorithm, "learner": "worker"}, {"goal-return": goal})
     parameter_server = training.start_parameter_server()
     training.start_rlx_server()

@@ -4,7 +4,7 @@ import sys
 
 import pytest
 from processes import REPOSITORY, Training
-from shipped import say_steps, shipped
+from shipped import goal_of, say_steps, shipped
 from worker_modes import SHARED
 
 pytestmark = [pytest.mark.learning, pytest.mark.timeout(400)]
@@ -15,7 +15,7 @@ PROGRAM = REPOSITORY / "environments" / "T_Maze" / "main"
 @SHARED
 def test_it_remembers_where_to_turn(training: Training, capsys: pytest.CaptureFixture[str]):
     """Without a memory the mean return is 1.95 at best: one way is worth 4, the other -0.1."""
-    algorithm, goal = shipped("r2d2_tmaze.yaml")
+    algorithm, goal = shipped("r2d2_tmaze.yaml"), goal_of("r2d2_tmaze.yaml")
     algorithm["exploration"] = {"end": 0.02, "steps": 10_000}
     training.configure(algorithm, {"goal-return": goal})
     parameter_server = training.start_parameter_server()

@@ -5,13 +5,14 @@ import sys
 
 import pytest
 from processes import REPOSITORY, Training
-from shipped import say_steps, shipped
+from shipped import goal_of, say_steps, shipped
 
 pytestmark = pytest.mark.learning
 
 
 def test_a_simulator_in_plain_python_learns(training: Training, capsys: pytest.CaptureFixture[str]):
-    algorithm, goal = shipped("da3c_reach_target.yaml")
+    file = "da3c_reach_target.yaml"
+    algorithm, goal = shipped(file), goal_of(file)
     training.configure(algorithm, {"goal-return": goal})
     parameter_server = training.start_parameter_server()
     training.start_rlx_server()

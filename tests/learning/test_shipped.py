@@ -2,7 +2,7 @@
 
 import pytest
 from processes import Training
-from shipped import say_steps, shipped
+from shipped import goal_of, say_steps, shipped
 from worker_modes import SHARED
 
 pytestmark = [pytest.mark.learning, pytest.mark.timeout(400)]
@@ -44,8 +44,9 @@ def _train(
     environments: int,
 ) -> None:
     task = env.split("-", maxsplit=1)[0].lower()
-    algorithm, own_goal = shipped(f"{name}_{task}.yaml")
-    assert goal <= own_goal
+    file = f"{name}_{task}.yaml"
+    algorithm = shipped(file)
+    assert goal <= goal_of(file)
     training.configure(algorithm, {"goal-return": goal})
     parameter_server = training.start_parameter_server()
     training.start_learner()

@@ -15,7 +15,7 @@ PROGRAM = REPOSITORY / "environments" / "Maze" / "main"
 @SHARED
 def test_it_finds_the_goal_of_a_small_maze(training: Training, capsys: pytest.CaptureFixture[str]):
     """Actions at random have a mean return of 0.36 (1,000 episodes)."""
-    algorithm, _ = shipped("unreal_maze.yaml")
+    algorithm = shipped("unreal_maze.yaml")
     goal = 0.9
     training.configure(algorithm, {"goal-return": goal})
     parameter_server = training.start_parameter_server()
