@@ -8,6 +8,7 @@ A step passes them in this order:
 ``recording``         scales rewards, records steps, and hands them on
 ``policies``          finds the policy of each slot
 ``choosing``          evaluates the policy, with its noise and recurrent state
+``remote``            lets another process evaluate it, or evaluates for others
 
 ``pulling``           replaces the parameters by those that are published
 ``parameter_client``  fetches them by an actor's rule, and never waits long

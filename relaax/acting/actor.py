@@ -13,6 +13,7 @@ from relaax.acting.policies import SlotPolicies
 from relaax.acting.preprocessor import Preprocessor
 from relaax.acting.pulling import PullingSink
 from relaax.acting.recording import Recorder, Recording
+from relaax.acting.remote import LocalInference
 from relaax.algorithm_base import (
     EnvironmentInfo,
     EvaluatedPolicy,
@@ -21,7 +22,9 @@ from relaax.algorithm_base import (
     ExperienceSink,
     NullExperience,
     Transitions,
+    ValueSource,
 )
+from relaax.algorithm_base.inference import Answering
 from relaax.learning.action_units import ActionUnits
 from relaax.learning.distributions.base import ActionHead
 from relaax.learning.exploration import NoiseSource, NoNoise
@@ -52,7 +55,7 @@ class Actor(EvaluatorBase, Generic[BatchT]):
     evaluators: actors that record nothing. ``executed`` knows which actions may be reported as
     executed; without it none may. ``previous`` are inputs of the network beside the observations.
     With ``policies`` another policy than ``policy`` may act in each slot. ``stamp`` is for labels
-    of steps; see ``Recording``.
+    of steps; see ``Recording``. ``answering`` chooses for other processes.
     """
 
     def __init__(
@@ -77,6 +80,7 @@ class Actor(EvaluatorBase, Generic[BatchT]):
         previous: PreviousStep | None = None,
         policies: SlotPolicies | None = None,
         stamp: slice | None = None,
+        answering: LocalInference | None = None,
     ) -> None:
         self._preprocessor = preprocessor
         self._policy = policy
@@ -102,6 +106,7 @@ class Actor(EvaluatorBase, Generic[BatchT]):
         self._places = places or SlotPlaces()
         self._executed = executed
         self._previous = previous
+        self._answering = answering
         #: By slot, where agents have names.
         self._agents: dict[int, AgentName] = {}
         self._capacity = 0
@@ -173,23 +178,26 @@ class Actor(EvaluatorBase, Generic[BatchT]):
         return actions
 
     def evaluator(self, evaluation: Evaluation) -> EvaluatorBase:
-        """Return what acts with the same network for environments that evaluate."""
+        """Return what acts with the same network for environments that evaluate.
+
+        It keeps one policy for each episode, unless another process has the policies.
+        """
         parts = self._evaluation
         if parts is None:
             return super().evaluator(evaluation)
-        policies = PinnedPolicies(self._policy.current, parts)
+        policies = None if parts.source is None else PinnedPolicies(self._policy.current, parts)
         random, distribution = self._random.spawn(1)[0], self._chooser.distribution
         exploration: NoiseSource | None = NoNoise(distribution)
         if evaluation is Evaluation.STOCHASTIC:
             exploration = None if parts.make_noise is None else parts.make_noise(random)
         return Actor[Any](
-            preprocessor=parts.make_preprocessor(policies.filters),
-            policy=policies,
+            preprocessor=parts.make_preprocessor(None if policies is None else policies.filters),
+            policy=policies or self._policy,
             model=parts.model or self._chooser.model,
             distribution=distribution,
             columns=self._columns,
             rollouts=None,
-            experience=PullingSink(NullExperience(), parts.source, policies),
+            experience=_pulling(parts.source, policies),
             random=random,
             units=self._units,
             most_at_once=self._chooser.most_at_once,
@@ -198,6 +206,10 @@ class Actor(EvaluatorBase, Generic[BatchT]):
             previous=self._previous and self._previous.anew(),
             policies=policies,
         )
+
+    def inference(self) -> Answering:
+        """Return what chooses for other processes by the same policies."""
+        return self._answering or super().inference()
 
     def policies(self, slots: IntArray) -> Sequence[EvaluatedPolicy | None]:
         """Return what the episodes of ``slots`` are played with, where each has its own policy."""
@@ -211,6 +223,8 @@ class Actor(EvaluatorBase, Generic[BatchT]):
             self._policies.close()
         if self._executed is not None:
             self._executed.close()
+        if self._answering is not None:
+            self._answering.close()
 
     def _grow(self, capacity: int) -> None:
         """Make room for slots below ``capacity``; the largest arrays, which may not fit, first."""
@@ -298,10 +312,18 @@ class Actor(EvaluatorBase, Generic[BatchT]):
         """Choose, and record the choices."""
         chosen = self._chooser.choose(policy, slots, observations)
         if self._recording is not None:
-            self._recording.chose(slots, chosen, policy, self._agents)
+            self._recording.chose(slots, chosen, self._agents)
         if self._previous is not None:
             self._previous.chose(slots, chosen.choice.actions)
         return chosen.choice.actions
+
+
+def _pulling(source: ValueSource | None, policies: PinnedPolicies | None) -> ExperienceSink[Any]:
+    """Return the sink of an evaluator, which pulls its policies if it has any."""
+    nothing = NullExperience()
+    if source is None or policies is None:
+        return nothing
+    return PullingSink(nothing, source, policies)
 
 
 def _rows(observations: Observations, which: slice | IntArray) -> Observations:

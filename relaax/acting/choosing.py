@@ -1,5 +1,6 @@
 """Chooses actions of observations, by a policy's parameters, a noise and a recurrent state."""
 
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -22,11 +23,12 @@ MOST_AT_ONCE = 128
 
 
 class Chosen(NamedTuple):
-    """A choice, and the recurrent state before it."""
+    """A choice, the recurrent state before it, and the policy that was chosen with."""
 
     choice: Choice
     #: float32 [2, B, H]
     before: Array
+    policy: Policy
 
 
 class Chooser:
@@ -86,7 +88,9 @@ class Chooser:
         choice = self.model.choose(policy.parameters, observations, before, noise)
         if self._is_recurrent:
             self._recurrent_state[:, slots] = choice.recurrent_state
-        return Chosen(choice, before)
+        if choice.version is not None:
+            policy = replace(policy, version=choice.version)
+        return Chosen(choice, before, policy)
 
     def _noise(self, slots: IntArray) -> Array:
         if self._exploration is None:

@@ -23,12 +23,14 @@ IntArray = npt.NDArray[np.int64]
 class EvaluationParts:
     """What an ``Actor`` needs to make evaluators, beside what it has itself."""
 
-    #: Where policies come from: whole vectors, with the statistics of filters behind them.
-    source: ValueSource
+    #: Where policies come from: whole vectors, with the statistics of filters behind them. None
+    #: where another process has them: then it also decides which is the newest, at each step.
+    source: ValueSource | None
     #: Makes parameters of the network's part of a vector.
     unpack: Callable[[FloatVector], NetworkParameters]
-    #: Returns another preprocessor like the actor's, with these filters.
-    make_preprocessor: Callable[[Filters], Preprocessor]
+    #: Returns another preprocessor like the actor's, with these filters; None: states are filtered
+    #: later.
+    make_preprocessor: Callable[[Filters | None], Preprocessor]
     #: The actor's own.
     filters: Filters = field(default_factory=Filters)
     #: What chooses, where it is not the actor's own, which adds noise to its parameters.

@@ -134,11 +134,9 @@ class Recording(Generic[BatchT]):
         """Begin a step in each of ``slots``; hand over what this completes."""
         self._hand_over(self.rollouts.observe(slots, observations, starts))
 
-    def chose(
-        self, slots: IntArray, chosen: Chosen, policy: Policy, agents: Mapping[int, AgentName]
-    ) -> None:
-        """Note the choices of ``policy`` in the steps just begun; ``agents`` are by slot."""
-        extras = chosen.choice.extras
+    def chose(self, slots: IntArray, chosen: Chosen, agents: Mapping[int, AgentName]) -> None:
+        """Note the choices in the steps just begun; ``agents`` are by slot."""
+        extras, policy = chosen.choice.extras, chosen.policy
         if self._labels:
             extras = {**extras, **self._labels_of(slots, policy, agents)}
         self.rollouts.record(

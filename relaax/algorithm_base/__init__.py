@@ -14,6 +14,7 @@ heavy, so that all workers share it.
 ``parameter_server_base``  the owner of the global parameters
 ``bridge_base``            the transport between them
 ``roles``                  what one part asks of another, one small role each
+``inference``              the roles of agents whose policies another process has
 ``config_base``            the typed configuration
 ``checkpoint``             the content of a checkpoint, and the rule for accepting one
 """

@@ -8,7 +8,8 @@ import numpy as np
 import numpy.typing as npt
 
 from relaax.algorithm_base.agent_base import EnvironmentInfo, EvaluatedPolicy
-from relaax.errors import InvalidState
+from relaax.algorithm_base.inference import Answering
+from relaax.errors import ConfigurationError, InvalidState
 from relaax.observations import Observations
 from relaax.steps import Evaluation, States, Transitions
 
@@ -111,6 +112,13 @@ class BatchAgentBase(ABC):
         evaluate is refused with these words.
         """
         raise InvalidState("the algorithm of this server cannot evaluate: its agent only learns")
+
+    def inference(self) -> Answering:
+        """Return what chooses for agents of other processes, which have no policy of their own.
+
+        By default ConfigurationError: the algorithm has no such role.
+        """
+        raise ConfigurationError("this algorithm's agents choose for their own environments alone")
 
     @abstractmethod
     def close(self) -> None:

@@ -1,6 +1,7 @@
 """Wires the actor of a worker, whatever the algorithm is."""
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, TypeAlias
 
@@ -19,20 +20,17 @@ from relaax.acting.policies import (
 from relaax.acting.preprocessor import Preprocessor
 from relaax.acting.pulling import PullingSink
 from relaax.acting.recording import Recorder
-from relaax.algorithm_base import (
-    ExperienceSink,
-    FloatVector,
-    NullExperience,
-    ParameterLink,
-    ValueSource,
-)
+from relaax.acting.remote import LocalInference, RemoteModel, forms_of
+from relaax.algorithm_base import ExperienceSink, FloatVector, NullExperience, ParameterLink
+from relaax.algorithm_base.inference import Inference
 from relaax.assembly.parts import ExperienceParts, MethodBuilder, PolicyParts, WorkerParts
 from relaax.assembly.placing import in_worker
+from relaax.errors import ConfigurationError
 from relaax.learning.exploration.noise import UniformAtFirst
 from relaax.learning.filters import FilteringModel, Filters
 from relaax.learning.model import PolicyModel
 from relaax.learning.networks import NetworkParameters
-from relaax.learning.policy import CurrentPolicy, PolicyUse
+from relaax.learning.policy import ActingPolicy, CurrentPolicy, PolicyUse
 from relaax.learning.previous import PreviousStep
 from relaax.learning.rollouts import RolloutStore
 from relaax.learning.steps import EpisodeRecorder, StepRecorder
@@ -58,45 +56,31 @@ def make_actor(
     seed: int,
     learns_in_background: bool,
     experience: ExperienceSink[Any] | None,
+    inference: Inference | None = None,
 ) -> Actor[Any]:
     """Return the agent of many environments.
 
     It learns by itself, or delivers steps to ``experience``, and pulls the values that a learner in
     a process of its own publishes. Where it learns it filters states before they are recorded; else
-    they are recorded as they came, and the learner gathers the statistics.
+    they are recorded as they came, and the learner gathers the statistics. With ``inference``
+    another process has the policies: this one needs neither TensorFlow nor parameters.
     """
-    prepare_to_fork()
-    from relaax.learning.networks.parameters_tf import ParameterTensors
-
     parts, recording = builder.policy(seed), builder.experience()
     worker, filters = recording.worker, parts.filters
-    _configure(parts, worker, learns_in_background)
-    tensors, size = ParameterTensors(parts.network, parts.gpu), parts.network.manifest.size
-    source = _source(filters, recording, parameter_server)
-    clean = _model_of(parts, recording, tensors)
-    model, unpack = _exploring(clean, tensors.unpack, parts, is_filtered=worker is not None)
-
-    def own_of(vector: FloatVector) -> NetworkParameters:
-        return unpack(vector[:size])
-
-    def parameters_of(vector: FloatVector) -> NetworkParameters:
-        if parts.imprint is not None:
-            parts.imprint.require(vector)
-        if worker is None:  # the statistics are published behind the parameters
-            filters.use(filters.separated(vector)[1])
-        return own_of(vector)
-
-    policy = CurrentPolicy(parameters_of, source.pull())
-    policies = _policies(parts, recording, policy, own_of, parameter_server)
+    if inference is None:
+        acting = _own_policies(parts, recording, parameter_server, learns_in_background)
+    else:
+        acting = _policies_of(inference, parts, recording)
+    model, policy, source = acting.model, acting.policy, acting.source
     random = np.random.default_rng(None if parts.seed is None else [parts.seed, seed])
     if parts.random_steps is not None:
         model = UniformAtFirst(model, parts.random_steps, lambda: policy.global_t, random)
     sink: ExperienceSink[Any] = NullExperience()
     rollouts: Recorder[Any] | None = None
     if worker is None:
-        sink = _delivering(recording, source, policy, parameter_server, experience)
+        sink = _delivering(recording, acting, parameter_server, experience)
         rollouts = _recorder(recording, filters, experience)
-    elif worker.learns:
+    elif worker.learns and isinstance(policy, CurrentPolicy):
         sink = in_worker(
             builder, worker, policy, source, parameter_server, random, learns_in_background, filters
         )
@@ -119,17 +103,97 @@ def make_actor(
         executed=ExecutedActions(parts.space, parts.units, metrics),
         exploration=None if make_noise is None else make_noise(policy, random),
         evaluation=EvaluationParts(
-            source=parameter_server,
-            unpack=lambda values: tensors.unpack(values[:size]),
+            source=None if source is None else parameter_server,
+            unpack=acting.unpack,
             make_preprocessor=lambda still: _preprocessor(parts, still),
             filters=filters,
-            model=clean,
+            model=acting.clean,
             make_noise=None if make_noise is None else lambda other: make_noise(policy, other),
         ),
         places=parts.places,
-        policies=policies,
+        policies=_named(parts, acting),
         stamp=None if parts.imprint is None else parts.imprint.stamp,
+        answering=acting.answering,
     )
+
+
+@dataclass(frozen=True)
+class _ActingPolicies:
+    """The policies of an actor, and the models that evaluate them."""
+
+    policy: ActingPolicy
+    #: Chooses in training, and without noise on its parameters.
+    model: PolicyModel
+    clean: PolicyModel
+    #: Makes parameters of a whole vector, without noise.
+    unpack: Unpack
+    #: All of them by name.
+    named: PoliciesByName
+    #: Where their values come from; None where another process has them.
+    source: Any = None
+    #: Chooses for other processes.
+    answering: LocalInference | None = None
+
+
+def _own_policies(
+    parts: PolicyParts,
+    recording: ExperienceParts,
+    parameter_server: ParameterLink,
+    learns_in_background: bool,
+) -> _ActingPolicies:
+    """Return policies of this process, whose parameters come from the parameter server."""
+    prepare_to_fork()
+    from relaax.learning.networks.parameters_tf import ParameterTensors
+
+    worker, filters = recording.worker, parts.filters
+    _configure(parts, worker, learns_in_background)
+    tensors, size = ParameterTensors(parts.network, parts.gpu), parts.network.manifest.size
+    source = _source(filters, recording, parameter_server)
+    clean = _model_of(parts, recording, tensors)
+    model, unpack = _exploring(clean, tensors.unpack, parts, is_filtered=worker is not None)
+
+    def own_of(vector: FloatVector) -> NetworkParameters:
+        return unpack(vector[:size])
+
+    def parameters_of(vector: FloatVector) -> NetworkParameters:
+        if parts.imprint is not None:
+            parts.imprint.require(vector)
+        if worker is None:  # the statistics are published behind the parameters
+            filters.use(filters.separated(vector)[1])
+        return own_of(vector)
+
+    policy = CurrentPolicy(parameters_of, source.pull())
+    named = _by_name(parts, recording, policy, own_of, parameter_server)
+    answering = None
+    if why_not_remote(parts, recording) is None:
+        answering = LocalInference(model, named, forms_of(recording.columns, parts.actions))
+    return _ActingPolicies(
+        policy, model, clean, lambda values: tensors.unpack(values[:size]), named, source, answering
+    )
+
+
+def _policies_of(
+    inference: Inference, parts: PolicyParts, recording: ExperienceParts
+) -> _ActingPolicies:
+    """Return policies that other processes have; ConfigurationError where they cannot."""
+    why_not = why_not_remote(parts, recording)
+    if why_not is not None:
+        raise ConfigurationError(f"--inference-servers: {why_not}")
+    model = RemoteModel(inference, forms_of(recording.columns, parts.actions))
+    return _ActingPolicies(model, model, model, lambda values: model.current.parameters, model)
+
+
+def why_not_remote(parts: PolicyParts, recording: ExperienceParts) -> str | None:
+    """Return in words why no other process can choose for a worker; None if it can."""
+    if recording.worker is not None:
+        return "workers that learn need the parameters: give the algorithm 'learner: process'"
+    if parts.perturbed is not None:
+        return "noise on parameters differs from worker to worker"
+    if parts.variant_of is not None or parts.imprint is not None:
+        return "each episode has parameters of its own, which are made of a publication's"
+    if parts.pins_episodes:
+        return "each episode is played with one version, and an inference server has the newest"
+    return None
 
 
 def _configure(parts: PolicyParts, worker: WorkerParts | None, learns_in_background: bool) -> None:
@@ -162,31 +226,30 @@ def _exploring(
     return noisy, noisy.unpack
 
 
-def _policies(
+def _by_name(
     parts: PolicyParts,
     recording: ExperienceParts,
     policy: CurrentPolicy,
     own_of: Unpack,
     parameter_server: ParameterLink,
-) -> NamedPolicies | None:
-    """Return the policies that episodes are played with; None where there is one.
+) -> PoliciesByName:
+    """Return all policies; all of them are filtered by the statistics of the default one."""
+    if parts.variant_of is not None:
+        return VariantPolicies(policy, parts.variant_of, own_of)
+    return PulledPolicies(
+        policy,
+        partial(PolicySource, parameter_server),
+        own_of,
+        recording.pull_interval_s,
+        parts.pins_episodes,
+    )
 
-    All of them are filtered by the statistics of the default one.
-    """
+
+def _named(parts: PolicyParts, acting: _ActingPolicies) -> NamedPolicies | None:
+    """Return the policies that episodes are played with; None where there is one."""
     if parts.policy_of is None:
         return None
-    named: PoliciesByName
-    if parts.variant_of is not None:
-        named = VariantPolicies(policy, parts.variant_of, own_of)
-    else:
-        named = PulledPolicies(
-            policy,
-            partial(PolicySource, parameter_server),
-            own_of,
-            recording.pull_interval_s,
-            parts.pins_episodes,
-        )
-    return NamedPolicies(parts.policy_of, named, parts.places)
+    return NamedPolicies(parts.policy_of, acting.named, parts.places)
 
 
 def _model_of(parts: PolicyParts, recording: ExperienceParts, tensors: Any) -> PolicyModel:
@@ -220,14 +283,19 @@ def _preprocessor(parts: PolicyParts, filters: Filters | None) -> Preprocessor:
 
 def _delivering(
     recording: ExperienceParts,
-    source: ValueSource,
-    policy: CurrentPolicy,
+    acting: _ActingPolicies,
     parameter_server: ParameterLink,
     experience: ExperienceSink[Any] | None,
 ) -> ExperienceSink[Any]:
-    """Return the sink of steps for a learner in a process of its own."""
+    """Return the sink of steps for a learner in a process of its own.
+
+    Meanwhile the parameters are pulled, unless another process has them.
+    """
     if experience is None:
         raise ValueError("this algorithm learns in a process of its own: experience is missing")
+    source, policy = acting.source, acting.policy
+    if source is None or not isinstance(policy, CurrentPolicy):
+        return experience
     use, interval_s = PolicyUse(parameter_server.metrics()), recording.pull_interval_s
     return PullingSink(experience, source, policy, interval_s, use)
 

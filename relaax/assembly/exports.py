@@ -18,6 +18,7 @@ from relaax.algorithm_base import (
     ParameterServerBase,
     Saver,
 )
+from relaax.algorithm_base.inference import Inference
 from relaax.assembly.agents import make_actor, prepare_to_fork
 from relaax.assembly.parts import MethodBuilder, ParameterParts
 from relaax.assembly.placing import in_process
@@ -92,13 +93,21 @@ class Assembly(Generic[ConfigT]):
         seed: int,
         learns_in_background: bool,
         experience: ExperienceSink[Any] | None = None,
+        inference: Inference | None = None,
     ) -> BatchAgentBase:
         """Return the agent of many environments; in the background it learns beside acting.
 
         ``experience`` takes its steps where a learner in a process of its own learns from them.
+        ``inference`` chooses its actions where another process has the policies.
         """
-        builder = self._make_builder(config)
-        return make_actor(builder, parameter_server, seed, learns_in_background, experience)
+        return make_actor(
+            self._make_builder(config),
+            parameter_server,
+            seed,
+            learns_in_background,
+            experience,
+            inference,
+        )
 
     def make_learner(self, config: ConfigT, seed: int | None) -> Learner:
         """Return the learner of a process of its own."""

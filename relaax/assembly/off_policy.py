@@ -14,7 +14,7 @@ from relaax.learning.exploration.ladder import Ladder, SlotPlaces
 from relaax.learning.off_policy.config import POLICY_VARIABLE, OffPolicyConfig
 from relaax.learning.off_policy.learner import OffPolicyLearner, Update
 from relaax.learning.off_policy.settings import ContinuousSettings, DiscreteSettings, FloatArray
-from relaax.learning.policy import CurrentPolicy
+from relaax.learning.policy import ActingPolicy
 from relaax.parameters.optimizers import Adam, AdamSettings
 from relaax.parameters.optimizers.optimizer import OptimizerOfParts, Part
 from relaax.replay.limiter import Limiter
@@ -143,7 +143,7 @@ class OffPolicyBuilder(MethodBuilder[ConfigT]):
 def epsilon_greedy(
     settings: DiscreteSettings,
     places: SlotPlaces,
-    policy: CurrentPolicy,
+    policy: ActingPolicy,
     random: np.random.Generator,
 ) -> EpsilonGreedy:
     """Return the exploration of a worker whose environments have these ``places``."""

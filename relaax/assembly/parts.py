@@ -19,7 +19,7 @@ from relaax.learning.method_config import LearnersSection, MethodConfig, Sharing
 from relaax.learning.model import PolicyModel
 from relaax.learning.networks import POLICY, Network
 from relaax.learning.networks.manifest import NetworkParameters
-from relaax.learning.policy import CurrentPolicy, Seat
+from relaax.learning.policy import ActingPolicy, CurrentPolicy, Seat
 from relaax.learning.population.imprint import Imprint
 from relaax.learning.rollouts import Columns
 from relaax.learning.steps import EpisodeRows, episode_schema, schema_of
@@ -31,7 +31,7 @@ from relaax.replay.specs import MixedSpec, ReplaySpec, TableSpec
 from relaax.spaces import Space
 
 #: Makes an actor's exploration, of its policy and a source of random numbers.
-MakeNoise: TypeAlias = Callable[[CurrentPolicy, np.random.Generator], NoiseSource]
+MakeNoise: TypeAlias = Callable[[ActingPolicy, np.random.Generator], NoiseSource]
 
 #: Makes a policy with noise on its parameters, of the function that unpacks them and of the model.
 Perturbed: TypeAlias = Callable[

@@ -25,12 +25,14 @@ from relaax.configuration.load import (
     AlgorithmSection,
     Configuration,
     ExportConfiguration,
+    InferenceServerConfiguration,
     LearnerConfiguration,
     ParameterServerConfiguration,
     ReplayServerConfiguration,
     RlxServerConfiguration,
     load_actor,
     load_export,
+    load_inference_server,
     load_learner,
     load_parameter_server,
     load_replay_server,
@@ -40,6 +42,7 @@ from relaax.configuration.option_kinds import AwsAccess, S3Location
 from relaax.configuration.options import (
     ActorOptions,
     ExportOptions,
+    InferenceServerOptions,
     LearnerOptions,
     ParameterServerOptions,
     ReplayServerOptions,
@@ -48,10 +51,10 @@ from relaax.configuration.options import (
 
 __all__ = [
     "PARAMETER_SERVER", "ActorConfiguration", "ActorOptions", "AlgorithmSection", "AwsAccess",
-    "Configuration", "ExportConfiguration", "ExportOptions", "LearnerConfiguration",
-    "LearnerOptions", "ParameterServerConfiguration", "ParameterServerOptions",
-    "ReplayServerConfiguration", "ReplayServerOptions", "RlxServerConfiguration",
-    "RlxServerOptions", "S3Location", "leave_at_once", "leave_undisturbed", "load_actor",
-    "load_export", "load_learner", "load_parameter_server", "load_replay_server",
-    "load_rlx_server", "run_command"
+    "Configuration", "ExportConfiguration", "ExportOptions", "InferenceServerConfiguration",
+    "InferenceServerOptions", "LearnerConfiguration", "LearnerOptions",
+    "ParameterServerConfiguration", "ParameterServerOptions", "ReplayServerConfiguration",
+    "ReplayServerOptions", "RlxServerConfiguration", "RlxServerOptions", "S3Location",
+    "leave_at_once", "leave_undisturbed", "load_actor", "load_export", "load_inference_server",
+    "load_learner", "load_parameter_server", "load_replay_server", "load_rlx_server", "run_command"
 ]  # fmt: skip

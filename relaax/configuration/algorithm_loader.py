@@ -23,7 +23,7 @@ from relaax.algorithm_base import (
     ParameterServerBase,
     Saver,
 )
-from relaax.configuration.commands import ACTOR, LEARNER, REPLAY_SERVER
+from relaax.configuration.commands import ACTOR, INFERENCE_SERVER, LEARNER, REPLAY_SERVER
 from relaax.configuration.load import AlgorithmSection
 from relaax.configuration.mistakes import explain
 from relaax.configuration.space_check import cause, require_spaces
@@ -48,6 +48,7 @@ OPTIONAL_EXPORTS = (
 _WITHOUT_LEARNER = {
     LEARNER.name: "its workers learn, and relaax-learner is not needed",
     REPLAY_SERVER.name: "nothing is stored for it, and relaax-replay-server is not needed",
+    INFERENCE_SERVER.name: "its workers have the policy, and relaax-inference-server is not needed",
     ACTOR.name: "its environments connect to relaax-rlx-server",
 }
 
@@ -63,7 +64,8 @@ class Algorithm:
     Config: Callable[[Mapping[str, Any]], ConfigBase]
     ParameterServer: Callable[[ConfigBase, Saver, Metrics], ParameterServerBase]
     #: Called with configuration, bridge, seed, and whether it learns in the background; where a
-    #: learner is a process of its own, also with ``experience``, where steps are delivered.
+    #: learner is a process of its own, also with ``experience``, where steps are delivered, and
+    #: perhaps with ``inference``, which chooses.
     make_batch_agent: Callable[..., BatchAgentBase]
 
     #: Called with configuration, session, number and mode; returns an ``Actor`` of
@@ -99,6 +101,18 @@ class Algorithm:
             raise ConfigurationError(
                 f"algorithm {folder} has no learner: {_WITHOUT_LEARNER[program]}"
             )
+
+    def require_remote_inference(self, config: ConfigBase) -> None:
+        """Raise ConfigurationError where its agents cannot let other processes choose."""
+        folder, why_not = self.module.__path__[0], None
+        if not self.has_learner(config):
+            why_not = "its workers learn, and need the parameters"
+        elif not self.knows_batches:
+            why_not = "it brings an actor of its own, which has the policy"
+        elif "inference" not in inspect.signature(self.make_batch_agent).parameters:
+            why_not = "its make_batch_agent has no argument inference"
+        if why_not is not None:
+            raise ConfigurationError(f"--inference-servers: algorithm {folder}: {why_not}")
 
     @property
     def BridgeControl(self) -> Callable[[], BridgeControlBase]:  # noqa: N802

@@ -7,6 +7,7 @@ from relaax.configuration.merging import Options
 from relaax.configuration.options import (
     ActorOptions,
     ExportOptions,
+    InferenceServerOptions,
     LearnerOptions,
     ParameterServerOptions,
     ReplayServerOptions,
@@ -89,6 +90,20 @@ Two servers, of which each stores a share:
     key="--bind: localhost:7003",
 )
 
+INFERENCE_SERVER = Command(
+    "relaax-inference-server",
+    InferenceServerOptions,
+    "Choose the actions of workers and actors that have no policy of their own. For algorithms "
+    "that have a learner in a process of its own.",
+    examples="""\
+Two servers that RLX servers and actors share:
+  relaax-inference-server --config config.yaml --bind localhost:7005
+  relaax-inference-server --config config.yaml --bind localhost:7006
+  relaax-rlx-server --config config.yaml --inference-servers localhost:7005 localhost:7006
+""",
+    key="--bind: localhost:7005",
+)
+
 ACTOR = Command(
     "relaax-actor",
     ActorOptions,
@@ -120,4 +135,4 @@ Of the best one, which is somewhere else:
     key="--checkpoint: best",
 )
 
-COMMANDS = (PARAMETER_SERVER, RLX_SERVER, LEARNER, REPLAY_SERVER, ACTOR, EXPORT)
+COMMANDS = (PARAMETER_SERVER, RLX_SERVER, LEARNER, REPLAY_SERVER, INFERENCE_SERVER, ACTOR, EXPORT)

@@ -14,6 +14,7 @@ from relaax.configuration.commands import (
     ACTOR,
     COMMANDS,
     EXPORT,
+    INFERENCE_SERVER,
     LEARNER,
     PARAMETER_SERVER,
     REPLAY_SERVER,
@@ -38,6 +39,7 @@ from relaax.configuration.options import (
     REPLACED,
     ActorOptions,
     ExportOptions,
+    InferenceServerOptions,
     LearnerOptions,
     ParameterServerOptions,
     ReplayServerOptions,
@@ -91,6 +93,7 @@ ParameterServerConfiguration: TypeAlias = Configuration[ParameterServerOptions]
 RlxServerConfiguration: TypeAlias = Configuration[RlxServerOptions]
 LearnerConfiguration: TypeAlias = Configuration[LearnerOptions]
 ReplayServerConfiguration: TypeAlias = Configuration[ReplayServerOptions]
+InferenceServerConfiguration: TypeAlias = Configuration[InferenceServerOptions]
 ActorConfiguration: TypeAlias = Configuration[ActorOptions]
 ExportConfiguration: TypeAlias = Configuration[ExportOptions]
 
@@ -121,6 +124,7 @@ load_parameter_server = partial(load, PARAMETER_SERVER)
 load_rlx_server = partial(load, RLX_SERVER)
 load_learner = partial(load, LEARNER)
 load_replay_server = partial(load, REPLAY_SERVER)
+load_inference_server = partial(load, INFERENCE_SERVER)
 load_actor = partial(load, ACTOR)
 load_export = partial(load, EXPORT)
 

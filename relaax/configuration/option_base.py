@@ -206,6 +206,11 @@ class DeliveringOptions(TrainingOptions):
         "addresses of the replay servers, to which steps go instead; by default the addresses in "
         "the learner's section of the YAML file",
     )
+    inference_servers: kinds.AddressesOption | None = option(
+        None,
+        "addresses of inference servers, which choose all actions: then this process needs neither "
+        "parameters nor TensorFlow; by default it chooses by itself",
+    )
     when_full: kinds.WhenFullOption = option(
         "wait",
         "the fate of steps while the replay takes no more, because the learner does not keep up: "

@@ -189,7 +189,11 @@ class RlxServerOptions(ReadingOptions, DeliveringOptions, FollowingOptions):
     )
 
     def require_agreement(self) -> None:
-        """See Options: options that have an effect with ``--exploit`` alone."""
+        """See Options: options that have an effect with ``--exploit`` alone, or without it."""
+        if self.exploit is not None:
+            self.require_none_of(
+                ("inference_servers",), "with --exploit this server itself has the policy"
+            )
         without_effect = ["stochastic", *PlaceOptions.model_fields] if self.exploit is None else []
         for name in without_effect:
             if getattr(self, name):
@@ -221,6 +225,12 @@ class ReplayServerOptions(StoringOptions, SavingOptions, FollowingOptions):
     def own_name(self) -> str:
         """``name``, the default filled in."""
         return self.name or f"{self.bind.host}-{self.bind.port}"
+
+
+class InferenceServerOptions(FollowingOptions):
+    """The options of ``relaax-inference-server``."""
+
+    bind: kinds.AddressOption = bind_at(7005)
 
 
 class LearnerOptions(CheckpointOptions, StoringOptions, FollowingOptions):
@@ -332,6 +342,11 @@ class ActorOptions(DeliveringOptions, LogOptions, AccessOptions):
         """See Options: an actor needs its environment."""
         if self.env is None:
             raise ConfigurationError("--env: is missing: which environment is acted in?")
+        if self.inference_servers is not None:
+            self.require_none_of(
+                ("fetch_parameter_mode", "fetch_parameter_interval"),
+                "with --inference-servers an actor fetches no parameters",
+            )
 
 
 class ExportOptions(ReadingOptions, LogOptions):

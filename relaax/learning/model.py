@@ -7,6 +7,7 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from relaax.algorithm_base import Version
 from relaax.learning.networks.manifest import NetworkParameters
 from relaax.observations import Observations
 
@@ -24,6 +25,8 @@ class Choice:
     extras: Mapping[str, Array]
     #: float32 [2, B, H], for the next step; H is 0 without a recurrent layer.
     recurrent_state: FloatArray
+    #: That of the parameters, where another process has chosen with its own.
+    version: Version | None = None
 
 
 class PolicyModel(Protocol):

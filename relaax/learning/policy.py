@@ -83,6 +83,13 @@ class PolicyHolder(Protocol):
         """The policy."""
 
 
+class ActingPolicy(PolicyHolder, Protocol):
+    """A ``PolicyHolder`` that knows how far the training is."""
+
+    #: The global step as it was last heard of, which may be a moment ago.
+    global_t: int
+
+
 class CurrentPolicy:
     """The newest policy: a ``ValueSink`` that learners publish to and actors read.
 

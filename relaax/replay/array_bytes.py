@@ -1,6 +1,7 @@
 """Arrays in bytes, little-endian: one after another without gaps, or at given places."""
 
 import math
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -10,6 +11,19 @@ import numpy.typing as npt
 from relaax.observations import NUMBERS
 
 Array = npt.NDArray[Any]
+
+#: As numpy writes them: "<f4", "|b1".
+_NUMBERS = re.compile(r"[<>|=]?[biuf]\d{1,2}")
+
+
+def dtype_of(text: str) -> np.dtype[Any]:
+    """Return a type of numbers; ValueError for others, some of which numpy reads as a program."""
+    try:
+        if _NUMBERS.fullmatch(text):
+            return np.dtype(text)
+    except TypeError:
+        pass
+    raise ValueError(f"{text!r:.40} is no type of numbers")
 
 
 def below(prefix: str, arrays: Mapping[str, Array]) -> dict[str, Array]:

@@ -1,6 +1,5 @@
 """Encodes and decodes the messages of the replay service."""
 
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -10,7 +9,7 @@ import numpy.typing as npt
 
 from relaax.net.payloads import PayloadCodec, WithPayload
 from relaax.replay import replay_pb2
-from relaax.replay.array_bytes import Place, array_at, packed, read, written
+from relaax.replay.array_bytes import Place, array_at, dtype_of, packed, read, written
 from relaax.replay.replay import ReplayState
 from relaax.replay.schema import Column, Schema
 from relaax.replay.selectors import FloatArray, IntArray
@@ -24,9 +23,6 @@ SERVICE_NAME = SERVICE.full_name
 STEPS = PayloadCodec(replay_pb2.Steps, "data")
 ITEMS = PayloadCodec(replay_pb2.Items, "data")
 PRIORITIES = PayloadCodec(replay_pb2.Priorities, "data")
-
-#: As numpy writes them: "<f4", "|b1".
-_NUMBERS = re.compile(r"[<>|=]?[biuf]\d{1,2}")
 
 _KEYS, _PROBABILITIES = np.dtype("<i8"), np.dtype("<f8")
 
@@ -56,7 +52,7 @@ def column_messages(schema: Schema) -> list[replay_pb2.Column]:
 
 def schema_of(columns: Sequence[replay_pb2.Column]) -> Schema:
     """Return the schema of messages; ValueError for types that are not numeric."""
-    return Schema({c.name: Column(_dtype_of(c.dtype), tuple(c.shape)) for c in columns})
+    return Schema({c.name: Column(dtype_of(c.dtype), tuple(c.shape)) for c in columns})
 
 
 def steps_message(
@@ -150,18 +146,8 @@ def sample_in(fields: replay_pb2.Items, data: Any) -> Sample:
     )
 
 
-def _dtype_of(text: str) -> np.dtype[Any]:
-    """Return a type of numbers; ValueError for others, some of which numpy reads as a program."""
-    try:
-        if _NUMBERS.fullmatch(text):
-            return np.dtype(text)
-    except TypeError:
-        pass
-    raise ValueError(f"{text!r:.40} is no type of numbers")
-
-
 def _array_in(array: replay_pb2.Array, data: Any) -> Array:
-    form = _dtype_of(array.dtype), tuple(array.shape)
+    form = dtype_of(array.dtype), tuple(array.shape)
     return array_at(data, form, Place(array.offset, tuple(array.strides)))
 
 

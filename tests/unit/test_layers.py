@@ -25,6 +25,7 @@ OF_COMMANDS = (
     "relaax/algorithm_base",
     "relaax/checkpoints",
     "relaax/configuration",
+    "relaax/inference",
     "relaax/net",
     "relaax/net/access",
     "relaax/parameters",
@@ -45,6 +46,7 @@ MAY_IMPORT = {
     "relaax/telemetry/operators": (*GROUND, "relaax/net", "relaax/net/access"),
     "relaax/algorithm_base": GROUND,
     "relaax/replay": (*GROUND, "relaax/net"),
+    "relaax/inference": (*GROUND, "relaax/algorithm_base", "relaax/net", "relaax/replay"),
     "relaax/parameters": (*GROUND, "relaax/algorithm_base", "relaax/net"),
     "relaax/configuration": (
         *GROUND,
@@ -100,6 +102,7 @@ MAY_IMPORT = {
     "relaax/server/certificates": (*GROUND, "relaax/configuration", "relaax/net/access"),
     "relaax/server/exploitation": OF_COMMANDS,
     "relaax/server/rlx_server": (*OF_COMMANDS, "relaax/protocol", "relaax/server/exploitation"),
+    "relaax/server/inference": OF_COMMANDS,
     "relaax/server/learner": (*OF_COMMANDS, "relaax/replay/process"),
     # An actor's process has an environment and a policy: it is a worker and a client at once.
     "relaax/server/actor": (

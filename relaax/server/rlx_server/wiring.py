@@ -48,7 +48,10 @@ def rlx_server(configuration: RlxServerConfiguration, listener: socket.socket) -
     options = configuration.options
     algorithm = load_algorithm(configuration.algorithm.directory)
     config = make_config(algorithm, configuration.algorithm)
-    algorithm.prepare_to_fork()
+    if options.inference_servers is None:
+        algorithm.prepare_to_fork()
+    else:
+        algorithm.require_remote_inference(config)
     access = current_access()
     exploitation = _exploitation(options, algorithm, config)
     settings = WorkerSettings(
@@ -56,6 +59,7 @@ def rlx_server(configuration: RlxServerConfiguration, listener: socket.socket) -
         config=config,
         parameter_server=str(options.parameter_server),
         deliver_to=[str(each) for each in options.replay_servers or (options.learner,)],
+        inference_servers=[str(each) for each in options.inference_servers or ()],
         drops_experience=options.when_full == "drop",
         timeout_s=options.timeout,
         give_up_s=options.give_up,

@@ -10,6 +10,7 @@ from typing import Any
 
 from relaax.algorithm_base import BatchAgentBase, ParameterLink
 from relaax.errors import BridgeError, ConfigurationError, ParameterServerAway, TokenRefused
+from relaax.inference.client import InferenceAway, InferenceClient
 from relaax.processes.allocator import keep_memory, spare_memory
 from relaax.protocol import FrameConnection
 from relaax.protocol.binary import ErrorCode
@@ -27,7 +28,7 @@ from relaax.telemetry.throttled_log import FailureLog, in_words
 
 _log = logging.getLogger(__name__)
 
-#: Exit status of a worker that waited too long for its parameter server.
+#: Exit status of a worker that waited too long for its parameter server, or for inference servers.
 PARAMETER_SERVER_IS_AWAY = 1
 
 #: Exit status of a worker when starting it again would not help.
@@ -74,8 +75,7 @@ class StepCounts(StepReports):
 
     def goes_on(self) -> bool:
         """See WriterObserver: a worker that waits for a replay that is full does not hang."""
-        self._row.note_now(TURN_BEGAN)
-        return self._stop.reason is None
+        return goes_on(self._row, self._stop)
 
     def delivered(self, actions: int) -> None:
         """See WriterObserver."""
@@ -85,6 +85,12 @@ class StepCounts(StepReports):
     def dropped_actions(self, actions: int) -> None:
         """See WriterObserver."""
         self._row.kept.add(DROPPED, actions)
+
+
+def goes_on(row: WorkerRow, stop: StopRequest) -> bool:
+    """Return whether a worker goes on to wait for another server; its ``row`` says that it does."""
+    row.note_now(TURN_BEGAN)
+    return stop.reason is None
 
 
 def run_connection_worker(
@@ -143,7 +149,7 @@ def _run(worker: Worker, failures: FailureLog) -> int:
 def _part(worker: Worker, reason: str, error: Exception) -> int:
     """Close all connections because of ``error`` and return the exit status for it."""
     match error:
-        case ParameterServerAway():
+        case ParameterServerAway() | InferenceAway():
             code, status = ErrorCode.SERVER, PARAMETER_SERVER_IS_AWAY
         case TokenRefused():
             code, status = ErrorCode.SERVER, TOKEN_IS_REFUSED
@@ -176,7 +182,7 @@ def _make_agents(
         return writer_to(settings.deliver_to, spec, counts, number, settings.drops_experience)
 
     try:
-        return agents_of(settings, stub, number, make_writer, is_shared)
+        return agents_of(settings, stub, number, make_writer, is_shared, lambda: goes_on(row, stop))
     except BaseException:
         stub.close()
         raise
@@ -188,12 +194,14 @@ def agents_of(
     number: int,
     make_writer: Callable[[], Any],
     is_shared: bool,
+    goes_on: Callable[[], bool] = lambda: True,
 ) -> Agents:
     """Return the agents of worker ``number``, with their way to the parameter server.
 
     ``make_writer`` makes the sink of experience, for an algorithm that has a learner. Where many
     connections share the worker, it learns in the background. Agents of a checkpoint that is
-    exploited learn nothing.
+    exploited learn nothing. Where inference servers choose, the worker waits for these while
+    ``goes_on``.
     """
     algorithm, config, exploitation = settings.algorithm, settings.config, settings.exploitation
     seed, owner = first_seed(number, Purpose.BATCH_AGENT), None
@@ -202,7 +210,12 @@ def agents_of(
     elif exploitation is not None:
         agent = agent_to_exploit(algorithm, config, stub, seed)
     else:
-        more = {"experience": make_writer()} if algorithm.has_learner(config) else {}
+        more: dict[str, Any] = {}
+        if algorithm.has_learner(config):
+            more["experience"] = make_writer()
+        if settings.inference_servers:
+            servers = settings.inference_servers
+            more["inference"] = InferenceClient(servers, number, goes_on=goes_on)
         agent = algorithm.make_batch_agent(config, stub, seed, is_shared, **more)
     if exploitation is not None:
         agent, owner = exploiting(agent, exploitation.evaluation), agent

@@ -1,0 +1,80 @@
+"""The role of choosing for agents of other processes."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from relaax.algorithm_base.roles import Version
+from relaax.observations import Observations
+
+Array = npt.NDArray[Any]
+FloatArray = npt.NDArray[np.float32]
+
+
+class ArrayForm(NamedTuple):
+    """The type of an array's numbers, and its shape for one environment."""
+
+    dtype: np.dtype[Any]
+    shape: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Question:
+    """All that a choice depends on besides the parameters, for B environments."""
+
+    #: The policy's name.
+    policy: str
+    #: [B, ...], or such arrays by name.
+    observations: Observations
+    #: float32 [2, B, H]; H is 0 without a recurrent layer.
+    recurrent_state: FloatArray
+    #: float32 [B, ...]: the distribution's, or that of the exploration.
+    noise: FloatArray
+
+
+@dataclass(frozen=True)
+class Answer:
+    """The choices for a question, and the version of the parameters that they were made with."""
+
+    #: [B, ...]
+    actions: Array
+    #: [B, ...] by name: numbers to be recorded.
+    extras: Mapping[str, Array]
+    #: float32 [2, B, H], for the next step.
+    recurrent_state: FloatArray
+    version: Version
+    #: The global step, as far as it is known.
+    global_t: int = 0
+
+
+class Answering(Protocol):
+    """Answers by policies that it has."""
+
+    def forms(self) -> Mapping[str, ArrayForm]:
+        """Return the arrays of questions and answers by name.
+
+        Processes whose forms differ have other configurations.
+        """
+
+    def choose(self, question: Question) -> Answer:
+        """Choose; ValueError for a question that does not fit, BridgeError for want of a policy."""
+
+
+class Inference(Protocol):
+    """Asks processes that have the policies, where an agent has none of its own."""
+
+    def expect(self, forms: Mapping[str, ArrayForm]) -> None:
+        """Take note of the arrays of this process: those that answer must have the same."""
+
+    def choose(self, question: Question) -> Answer:
+        """Choose.
+
+        ConfigurationError, which names the arrays that differ, where another configuration answers.
+        BridgeError where no answer comes for a long time.
+        """
+
+    def close(self) -> None:
+        """Release the transport."""

@@ -1,0 +1,91 @@
+"""The command ``relaax-inference-server``, which wires the process together."""
+
+import logging
+import secrets
+import sys
+from contextlib import ExitStack, closing
+from typing import NoReturn
+
+from relaax.algorithm_base import NullExperience
+from relaax.configuration import leave_at_once, load_inference_server, run_command
+from relaax.configuration.access import begin_server
+from relaax.configuration.algorithm_loader import load_algorithm, make_config
+from relaax.configuration.commands import INFERENCE_SERVER
+from relaax.inference.batching import Batching
+from relaax.inference.service import InferencePort
+from relaax.net.listening import naming_bind, require_allowed
+from relaax.parameters.training_watch import TrainingWatch, first_answer
+from relaax.processes.allocator import keep_memory
+from relaax.processes.periodic_tasks import Task, run_tasks
+from relaax.processes.stop_signal import StopSignal
+from relaax.server.inference.counts import InferenceCounts
+from relaax.telemetry.live_lines import LiveLineWriter
+from relaax.telemetry.operators import OperatorPort, operator_listener
+from relaax.telemetry.operators.port import away
+
+_log = logging.getLogger(__name__)
+
+#: So many environments are chosen for at once, and the network is made ready for as many.
+MOST_AT_ONCE = 128
+
+#: How long one call at the start waits for the parameter server.
+WAIT_S = 2.0
+
+#: How often the live line is looked at.
+LOOK_S = 1.0
+
+
+def main() -> NoReturn:
+    """Run an inference server, and end with its exit status."""
+    leave_at_once(run_command(INFERENCE_SERVER.name, lambda: serve(sys.argv[1:])))
+
+
+def serve(arguments: list[str]) -> int:
+    """Serve as the command line says, until asked to stop; return the exit status."""
+    configuration = load_inference_server(arguments)
+    options = configuration.options
+    begin_server(options, INFERENCE_SERVER.name)
+    require_allowed(bind=options.bind, http_bind=options.http_bind)
+    stop = StopSignal()
+    keep_memory()
+    algorithm = load_algorithm(configuration.algorithm.directory)
+    config = make_config(algorithm, configuration.algorithm)
+    algorithm.require_learner(config, INFERENCE_SERVER.name)
+    algorithm.require_remote_inference(config)
+    with ExitStack() as resources:
+        operators = resources.enter_context(
+            closing(OperatorPort(operator_listener(options.http_bind)))
+        )
+        control, address = algorithm.BridgeControl(), str(options.parameter_server)
+        link = resources.enter_context(closing(control.parameter_server_stub(address)))
+        link.wait_at_most(WAIT_S)
+        told = first_answer(
+            link.phase, "the parameter server", stop, give_up_s=options.give_up, pause_s=LOOK_S
+        )
+        if told is None:
+            return 0
+        watch = TrainingWatch(link, lambda: 0, give_up_s=options.give_up)
+        resources.enter_context(closing(watch))
+        seed = secrets.randbits(32)
+        agent = algorithm.make_batch_agent(config, link, seed, False, experience=NullExperience())
+        resources.callback(agent.close)
+        agent.warm_up(MOST_AT_ONCE)
+        counts = InferenceCounts()
+        batching = Batching(agent.inference(), MOST_AT_ONCE, counts.evaluated)
+        with naming_bind():
+            port = InferencePort(options.bind, batching)
+        resources.callback(port.close)
+        operators.ready_if(away(watch.silence_s))
+        operators.show(counts.metrics)
+        operators.begin()
+        print(f"choosing at {options.bind}", flush=True)
+        line = LiveLineWriter("inference", counts.figures)
+        run_tasks(
+            [Task(LOOK_S, line.write_if_due)], stop, lambda: watch.is_over or watch.is_abandoned
+        )
+        watch.require_known()
+    return 0
+
+
+if __name__ == "__main__":
+    main()
