@@ -8,7 +8,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -85,7 +85,7 @@ def running_servers(
     content["algorithm"] = {"path": str(launch.checkout / "algorithms" / "da3c"), **algorithm}
     configuration.write_text(yaml.safe_dump(content))
     with contextlib.ExitStack() as resources:
-        start = partial(_started, resources, configuration, launch.checkout)
+        start = partial(started, resources, configuration, launch.checkout)
         first = start("relaax-parameter-server")
         learns = None if learner is None else start("relaax-learner", "learning from")
         second = start("relaax-rlx-server", "serving at")
@@ -137,21 +137,23 @@ def _with_dashes(options: dict[str, Any]) -> dict[str, Any]:
     return {f"--{key}": value for key, value in options.items()}
 
 
-def _started(
+def started(
     resources: contextlib.ExitStack,
     configuration: Path,
     checkout: Path,
     command: str,
     said: str = "",
+    flags: Sequence[str] = (),
+    name: str = "",
 ) -> subprocess.Popen[bytes]:
     """Start a server of ``checkout``, and wait until it has ``said`` that it serves.
 
-    Its log lies beside its configuration.
+    Its log lies beside its configuration, under ``name``, or under that of the command.
     """
-    log = configuration.parent / f"{command}.log"
+    log = configuration.parent / f"{name or command}.log"
     process = resources.enter_context(
         running(
-            [COMMANDS / command, "--config", configuration],
+            [COMMANDS / command, "--config", configuration, *flags],
             cwd=log.parent,
             stdout=resources.enter_context(log.open("wb")),
             stderr=subprocess.STDOUT,

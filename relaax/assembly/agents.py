@@ -57,18 +57,21 @@ def make_actor(
     learns_in_background: bool,
     experience: ExperienceSink[Any] | None,
     inference: Inference | None = None,
+    answers: bool = False,
 ) -> Actor[Any]:
     """Return the agent of many environments.
 
     It learns by itself, or delivers steps to ``experience``, and pulls the values that a learner in
     a process of its own publishes. Where it learns it filters states before they are recorded; else
     they are recorded as they came, and the learner gathers the statistics. With ``inference``
-    another process has the policies: this one needs neither TensorFlow nor parameters.
+    another process has the policies: this one needs neither TensorFlow nor parameters. With
+    ``answers`` it chooses for other processes, and has the machine to itself. ConfigurationError
+    where the algorithm allows neither of these.
     """
     parts, recording = builder.policy(seed), builder.experience()
     worker, filters = recording.worker, parts.filters
     if inference is None:
-        acting = _own_policies(parts, recording, parameter_server, learns_in_background)
+        acting = _own_policies(parts, recording, parameter_server, learns_in_background, answers)
     else:
         acting = _policies_of(inference, parts, recording)
     model, policy, source = acting.model, acting.policy, acting.source
@@ -140,13 +143,16 @@ def _own_policies(
     recording: ExperienceParts,
     parameter_server: ParameterLink,
     learns_in_background: bool,
+    answers: bool,
 ) -> _ActingPolicies:
     """Return policies of this process, whose parameters come from the parameter server."""
+    if answers:
+        require_remote(parts, recording)
     prepare_to_fork()
     from relaax.learning.networks.parameters_tf import ParameterTensors
 
     worker, filters = recording.worker, parts.filters
-    _configure(parts, worker, learns_in_background)
+    _configure(parts, worker, learns_in_background, answers)
     tensors, size = ParameterTensors(parts.network, parts.gpu), parts.network.manifest.size
     source = _source(filters, recording, parameter_server)
     clean = _model_of(parts, recording, tensors)
@@ -165,7 +171,7 @@ def _own_policies(
     policy = CurrentPolicy(parameters_of, source.pull())
     named = _by_name(parts, recording, policy, own_of, parameter_server)
     answering = None
-    if why_not_remote(parts, recording) is None:
+    if answers:
         answering = LocalInference(model, named, forms_of(recording.columns, parts.actions))
     return _ActingPolicies(
         policy, model, clean, lambda values: tensors.unpack(values[:size]), named, source, answering
@@ -175,34 +181,36 @@ def _own_policies(
 def _policies_of(
     inference: Inference, parts: PolicyParts, recording: ExperienceParts
 ) -> _ActingPolicies:
-    """Return policies that other processes have; ConfigurationError where they cannot."""
-    why_not = why_not_remote(parts, recording)
-    if why_not is not None:
-        raise ConfigurationError(f"--inference-servers: {why_not}")
+    """Return policies that other processes have."""
+    require_remote(parts, recording)
     model = RemoteModel(inference, forms_of(recording.columns, parts.actions))
     return _ActingPolicies(model, model, model, lambda values: model.current.parameters, model)
 
 
-def why_not_remote(parts: PolicyParts, recording: ExperienceParts) -> str | None:
-    """Return in words why no other process can choose for a worker; None if it can."""
+def require_remote(parts: PolicyParts, recording: ExperienceParts) -> None:
+    """Raise ConfigurationError where no other process can choose for a worker."""
+    why_not = ""
     if recording.worker is not None:
-        return "workers that learn need the parameters: give the algorithm 'learner: process'"
-    if parts.perturbed is not None:
-        return "noise on parameters differs from worker to worker"
-    if parts.variant_of is not None or parts.imprint is not None:
-        return "each episode has parameters of its own, which are made of a publication's"
-    if parts.pins_episodes:
-        return "each episode is played with one version, and an inference server has the newest"
-    return None
+        why_not = "workers that learn need the parameters: give the algorithm 'learner: process'"
+    elif parts.perturbed is not None:
+        why_not = "noise on parameters differs from worker to worker"
+    elif parts.variant_of is not None or parts.imprint is not None:
+        why_not = "each episode has parameters of its own, which are made of a publication's"
+    elif parts.pins_episodes:
+        why_not = "each episode is played with one version, and an inference server has the newest"
+    if why_not:
+        raise ConfigurationError(f"inference servers cannot choose here: {why_not}")
 
 
-def _configure(parts: PolicyParts, worker: WorkerParts | None, learns_in_background: bool) -> None:
+def _configure(
+    parts: PolicyParts, worker: WorkerParts | None, learns_in_background: bool, answers: bool
+) -> None:
     from relaax.learning.tensorflow_runtime_tf import configure_tensorflow
 
     configure_tensorflow(
         parts.gpu,
-        has_the_machine=worker is not None and learns_in_background,
-        splits_operations=worker is not None and worker.waits == "always",
+        has_the_machine=answers or (worker is not None and learns_in_background),
+        splits_operations=answers or (worker is not None and worker.waits == "always"),
     )
 
 

@@ -94,11 +94,13 @@ class Assembly(Generic[ConfigT]):
         learns_in_background: bool,
         experience: ExperienceSink[Any] | None = None,
         inference: Inference | None = None,
+        answers: bool = False,
     ) -> BatchAgentBase:
         """Return the agent of many environments; in the background it learns beside acting.
 
         ``experience`` takes its steps where a learner in a process of its own learns from them.
-        ``inference`` chooses its actions where another process has the policies.
+        ``inference`` chooses its actions where another process has the policies; one that
+        ``answers`` chooses for other processes.
         """
         return make_actor(
             self._make_builder(config),
@@ -107,6 +109,7 @@ class Assembly(Generic[ConfigT]):
             learns_in_background,
             experience,
             inference,
+            answers,
         )
 
     def make_learner(self, config: ConfigT, seed: int | None) -> Learner:

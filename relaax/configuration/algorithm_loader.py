@@ -65,7 +65,7 @@ class Algorithm:
     ParameterServer: Callable[[ConfigBase, Saver, Metrics], ParameterServerBase]
     #: Called with configuration, bridge, seed, and whether it learns in the background; where a
     #: learner is a process of its own, also with ``experience``, where steps are delivered, and
-    #: perhaps with ``inference``, which chooses.
+    #: perhaps with ``inference``, which chooses, or with ``answers``, to choose for others.
     make_batch_agent: Callable[..., BatchAgentBase]
 
     #: Called with configuration, session, number and mode; returns an ``Actor`` of
@@ -109,10 +109,12 @@ class Algorithm:
             why_not = "its workers learn, and need the parameters"
         elif not self.knows_batches:
             why_not = "it brings an actor of its own, which has the policy"
-        elif "inference" not in inspect.signature(self.make_batch_agent).parameters:
-            why_not = "its make_batch_agent has no argument inference"
+        elif not {"inference", "answers"} <= {*inspect.signature(self.make_batch_agent).parameters}:
+            why_not = "its make_batch_agent has no arguments inference and answers"
         if why_not is not None:
-            raise ConfigurationError(f"--inference-servers: algorithm {folder}: {why_not}")
+            raise ConfigurationError(
+                f"algorithm {folder}: inference servers cannot choose here: {why_not}"
+            )
 
     @property
     def BridgeControl(self) -> Callable[[], BridgeControlBase]:  # noqa: N802

@@ -59,6 +59,11 @@ class Batching:
         """See Answering."""
         return self._forms
 
+    @property
+    def waiting(self) -> int:
+        """How many questions wait for the next evaluation."""
+        return len(self._waiting)
+
     def choose(self, question: Question) -> Answer:
         """See Answering."""
         self._require_fitting(question)

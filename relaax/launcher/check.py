@@ -13,7 +13,13 @@ from relaax.algorithm_base import ConfigBase
 from relaax.configuration import AlgorithmSection
 from relaax.configuration.algorithm_loader import Algorithm, load_algorithm, make_config
 from relaax.configuration.announced_spaces import DOUBTFUL
-from relaax.configuration.commands import LEARNER, PARAMETER_SERVER, REPLAY_SERVER, RLX_SERVER
+from relaax.configuration.commands import (
+    INFERENCE_SERVER,
+    LEARNER,
+    PARAMETER_SERVER,
+    REPLAY_SERVER,
+    RLX_SERVER,
+)
 from relaax.configuration.option_base import FILES
 from relaax.errors import ConfigurationError
 from relaax.launcher.described import HERE, TO_RLX_SERVER, Described
@@ -37,6 +43,7 @@ _LISTENERS = {
     "--parameter-server": _PARAMETER_SERVER,
     "--learner": _LEARNER,
     "--replay-servers": _REPLAY,
+    "--inference-servers": INFERENCE_SERVER.name,
     TO_RLX_SERVER: _RLX,
 }
 

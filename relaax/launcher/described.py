@@ -13,6 +13,7 @@ from relaax.address import Address
 from relaax.configuration import AlgorithmSection, Configuration
 from relaax.configuration.commands import (
     ACTOR,
+    INFERENCE_SERVER,
     LEARNER,
     PARAMETER_SERVER,
     REPLAY_SERVER,
@@ -44,14 +45,20 @@ _LINE = re.compile(r"(?P<name>[\w-]+):\s*(?P<command>\S.*)", re.ASCII)
 
 #: The programs whose lines are read, by name.
 _PROGRAMS: Mapping[str, Command[Any]] = {
-    each.name: each for each in (PARAMETER_SERVER, RLX_SERVER, LEARNER, REPLAY_SERVER, ACTOR)
+    each.name: each
+    for each in (PARAMETER_SERVER, RLX_SERVER, LEARNER, REPLAY_SERVER, INFERENCE_SERVER, ACTOR)
 }
 
 #: Of all others each process has a name of its own in the YAML file, or there is only one.
 _MAY_BE_COPIED = (RLX_SERVER.name, ACTOR.name, "")
 
-#: Programs that are stopped after all others, which deliver to them; learners publish.
-_TURNS = {LEARNER.name: 1, REPLAY_SERVER.name: 2, PARAMETER_SERVER.name: 2}
+#: Programs that are stopped after all others, which deliver to them or ask them; learners publish.
+_TURNS = {
+    LEARNER.name: 1,
+    INFERENCE_SERVER.name: 1,
+    REPLAY_SERVER.name: 2,
+    PARAMETER_SERVER.name: 2,
+}
 
 #: The option with which an environment's program is told where its RLX server is.
 TO_RLX_SERVER = "--rlx-server"

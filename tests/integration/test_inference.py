@@ -1,14 +1,22 @@
 """Trainings whose actions inference servers choose, and what is left of one when a server dies."""
 
+import re
+import signal
+from contextlib import closing
+from pathlib import Path
+
+import psutil
 import pytest
-from processes import SMALL_PPO, Process, Training, free_port
+from processes import SMALL_DA3C, SMALL_PPO, Process, Training, free_port, wait_for
 from worker_modes import SHARED
+
+from relaax.parameters import Bridge
 
 pytestmark = [pytest.mark.integration, SHARED]
 
 
 class Inferred:
-    """A training with inference servers; its RLX server has neither parameters nor TensorFlow."""
+    """A training with inference servers, a parameter server and a learner."""
 
     def __init__(self, training: Training, servers: int, **algorithm) -> None:
         self.training = training
@@ -19,21 +27,79 @@ class Inferred:
         self.servers = [self.start_server(url) for url in self.urls]
 
     def start_server(self, url: str) -> Process:
-        process = self.training.start_command(
-            "relaax-inference-server",
-            "--bind",
-            url,
-            "--parameter-server",
-            self.training.parameter_server_url,
-        )
+        places = ["--bind", url, "--parameter-server", self.training.parameter_server_url]
+        process = self.training.start_command("relaax-inference-server", *places)
         process.says("choosing at ")
         return process
 
+    def wait_for_steps(self, more: int) -> None:
+        """Wait until so many more steps are counted than now."""
+        with closing(Bridge(self.training.parameter_server_url)) as bridge:
+            target = bridge.pull().global_t + more
+            wait_for(lambda: bridge.pull().global_t > target, f"{more} more steps")
 
-def test_a_training_whose_actions_a_server_chooses_ends_with_all_its_processes(training: Training):
-    parts = Inferred(training, servers=1, max_global_step=3000)
+
+def has_tensorflow(process: Process) -> bool:
+    """Whether a process, or one that it has started, has loaded TensorFlow's library."""
+    family = [psutil.Process(process.pid), *psutil.Process(process.pid).children(recursive=True)]
+    return any("tensorflow" in Path(f"/proc/{each.pid}/maps").read_text() for each in family)
+
+
+def test_each_step_is_learnt_from_with_the_version_that_a_server_has_chosen_with(
+    training: Training, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setenv("PYTHONHASHSEED", "1")  # programs are started, and no forks with TensorFlow
+    # A rollout of an older policy, or of one of no version, would be dropped.
+    parts = Inferred(training, servers=1, max_global_step=3000, max_policy_lag=1)
     rlx_server = training.start_rlx_server()
     training.start_environments(4, "--attempts", "2")
+    parts.wait_for_steps(500)
+    assert not has_tensorflow(rlx_server)
+    assert has_tensorflow(parts.servers[0])
     assert [process.wait() for process in training.processes] == [0] * 5
-    assert "steps of environments" in parts.learner.output()
-    assert "tensorflow" not in rlx_server.output()
+    said = r"stopped after ([\d,]+) steps of the learner; ([\d,]+) steps of environments"
+    batches, steps = (
+        int(number.replace(",", "")) for number in re.findall(said, parts.learner.output())[0]
+    )
+    # Of each environment less than a rollout is left, and of all less than a batch; but where that
+    # waits, all that a worker has queued may still come at once.
+    assert steps - 4 * 16 - 64 - 256 <= batches * 64 <= steps
+
+
+def test_a_training_goes_on_when_one_of_two_servers_is_killed_and_comes_back(training: Training):
+    parts = Inferred(training, servers=2)
+    rlx_server = training.start_rlx_server()
+    environments = training.start_environments(4, "--attempts", "1")
+    parts.wait_for_steps(300)
+    for number, url in enumerate(parts.urls):  # the workers ask one of them, whichever it is
+        parts.servers[number].signal(signal.SIGKILL)
+        parts.wait_for_steps(300)
+        parts.servers[number] = parts.start_server(url)
+    parts.wait_for_steps(300)
+    assert environments.is_running()
+    assert "the worker ends" not in rlx_server.output()
+
+
+def test_an_actor_without_a_policy_trains_and_evaluates(training: Training):
+    parts = Inferred(training, servers=1)
+    servers = ["--inference-servers", *parts.urls]
+    training.start_actors(2, *servers)
+    parts.wait_for_steps(300)
+    mode = ["--mode", "eval_deterministic", "--episodes", "2"]
+    assert training.start_actors(1, *mode, *servers).wait() == 0
+
+
+@pytest.mark.parametrize(
+    ("command", "flags"),
+    [
+        ("relaax-rlx-server", ["--inference-servers", "localhost:1"]),
+        ("relaax-inference-server", []),
+    ],
+)
+def test_an_algorithm_whose_workers_learn_is_refused_by_name(
+    training: Training, command: str, flags: list[str]
+):
+    training.configure(SMALL_DA3C)
+    process = training.start_command(command, *flags)
+    assert process.wait() == 2
+    assert re.search(r"error: algorithm \S+da3c", process.output())

@@ -36,6 +36,7 @@ from relaax.server.rlx_server.tally import private_row
 from relaax.server.rlx_server.worker.agents import Agents
 from relaax.server.rlx_server.worker.memory_worker import MemoryWorker, settings_in_memory
 from relaax.server.rlx_server.worker.process import agents_of
+from relaax.server.rlx_server.worker.settings import WorkerSettings
 from relaax.steps import Steps
 from relaax.telemetry.kept_counts import DELIVERED, DROPPED, CountsRow
 
@@ -49,6 +50,8 @@ def algorithm_of(configuration: ActorConfiguration) -> tuple[Algorithm, ConfigBa
     algorithm = load_algorithm(section.directory)
     config = make_config(algorithm, section)
     algorithm.require_learner(config, ACTOR.name)
+    if configuration.options.inference_servers is not None:
+        algorithm.require_remote_inference(config)
     return algorithm, config
 
 
@@ -124,7 +127,6 @@ class ActorParts:
 
     def worker(self, algorithm_name: str) -> MemoryWorker:
         """Return a worker with the algorithm's agent, made when its client has connected."""
-        evaluates = self.options.mode != TRAINING
         settings = settings_in_memory(
             self.algorithm,
             self.config,
@@ -132,8 +134,11 @@ class ActorParts:
             max_environments=1,
             algorithm_name=algorithm_name,
             doubts=self.doubts,
+            inference_servers=[str(each) for each in self.options.inference_servers or ()],
         )
-        fetches = ParameterFetches(self.rule, evaluates=evaluates)
+        if settings.inference_servers:
+            return self._served_worker(settings)
+        fetches = ParameterFetches(self.rule, evaluates=self.options.mode != TRAINING)
 
         def make_agents() -> Agents:
             pulled = PulledBridge(self.bridge)
@@ -152,6 +157,23 @@ class ActorParts:
             private_row(self.kept, self._place),
             before=fetches.before,
         )
+        return self.resources.enter_context(closing(worker))
+
+    def _served_worker(self, settings: WorkerSettings) -> MemoryWorker:
+        """Return a worker that fetches no parameters: inference servers choose."""
+
+        def make_agents() -> Agents:
+            return agents_of(
+                settings,
+                self.bridge,
+                self.seed,
+                self._experience,
+                is_shared=False,
+                goes_on=lambda: not self.is_over(),
+            )
+
+        row = private_row(self.kept, self._place)
+        worker = MemoryWorker(settings, make_agents, self.is_over, row)
         return self.resources.enter_context(closing(worker))
 
     def surreal_actor(self) -> Actor:

@@ -3,10 +3,11 @@
 import logging
 import secrets
 import sys
+import time
 from contextlib import ExitStack, closing
 from typing import NoReturn
 
-from relaax.algorithm_base import NullExperience
+from relaax.algorithm_base import NullExperience, Phase
 from relaax.configuration import leave_at_once, load_inference_server, run_command
 from relaax.configuration.access import begin_server
 from relaax.configuration.algorithm_loader import load_algorithm, make_config
@@ -30,6 +31,9 @@ MOST_AT_ONCE = 128
 
 #: How long one call at the start waits for the parameter server.
 WAIT_S = 2.0
+
+#: How long questions are still answered when the training is over: workers end meanwhile.
+LINGER_S = 1.5
 
 #: How often the live line is looked at.
 LOOK_S = 1.0
@@ -67,7 +71,9 @@ def serve(arguments: list[str]) -> int:
         watch = TrainingWatch(link, lambda: 0, give_up_s=options.give_up)
         resources.enter_context(closing(watch))
         seed = secrets.randbits(32)
-        agent = algorithm.make_batch_agent(config, link, seed, False, experience=NullExperience())
+        agent = algorithm.make_batch_agent(
+            config, link, seed, False, experience=NullExperience(), answers=True
+        )
         resources.callback(agent.close)
         agent.warm_up(MOST_AT_ONCE)
         counts = InferenceCounts()
@@ -80,11 +86,17 @@ def serve(arguments: list[str]) -> int:
         operators.begin()
         print(f"choosing at {options.bind}", flush=True)
         line = LiveLineWriter("inference", counts.figures)
-        run_tasks(
-            [Task(LOOK_S, line.write_if_due)], stop, lambda: watch.is_over or watch.is_abandoned
-        )
+        tasks = [Task(LOOK_S, line.write_if_due)]
+        run_tasks(tasks, stop, lambda: _is_over(watch) or watch.is_abandoned)
+        if _is_over(watch):
+            time.sleep(LINGER_S)
         watch.require_known()
     return 0
+
+
+def _is_over(watch: TrainingWatch) -> bool:
+    """Return whether the parameter server is about to end; until then there are evaluations."""
+    return watch.phase is Phase.CLOSING
 
 
 if __name__ == "__main__":

@@ -214,8 +214,8 @@ def agents_of(
         if algorithm.has_learner(config):
             more["experience"] = make_writer()
         if settings.inference_servers:
-            servers = settings.inference_servers
-            more["inference"] = InferenceClient(servers, number, goes_on=goes_on)
+            servers, first = settings.inference_servers, number + (number >> 32)
+            more["inference"] = InferenceClient(servers, first, goes_on=goes_on)
         agent = algorithm.make_batch_agent(config, stub, seed, is_shared, **more)
     if exploitation is not None:
         agent, owner = exploiting(agent, exploitation.evaluation), agent
