@@ -13,7 +13,7 @@ from relaax.acting.policies import SlotPolicies
 from relaax.acting.preprocessor import Preprocessor
 from relaax.acting.pulling import PullingSink
 from relaax.acting.recording import Recorder, Recording
-from relaax.acting.remote import LocalInference
+from relaax.acting.remote import LocalInference, RemoteModel
 from relaax.algorithm_base import (
     EnvironmentInfo,
     EvaluatedPolicy,
@@ -55,7 +55,8 @@ class Actor(EvaluatorBase, Generic[BatchT]):
     evaluators: actors that record nothing. ``executed`` knows which actions may be reported as
     executed; without it none may. ``previous`` are inputs of the network beside the observations.
     With ``policies`` another policy than ``policy`` may act in each slot. ``stamp`` is for labels
-    of steps; see ``Recording``. ``answering`` chooses for other processes.
+    of steps; see ``Recording``. ``remote`` chooses for other processes, or lets others choose; it
+    is closed with the actor.
     """
 
     def __init__(
@@ -80,7 +81,7 @@ class Actor(EvaluatorBase, Generic[BatchT]):
         previous: PreviousStep | None = None,
         policies: SlotPolicies | None = None,
         stamp: slice | None = None,
-        answering: LocalInference | None = None,
+        remote: LocalInference | RemoteModel | None = None,
     ) -> None:
         self._preprocessor = preprocessor
         self._policy = policy
@@ -106,7 +107,7 @@ class Actor(EvaluatorBase, Generic[BatchT]):
         self._places = places or SlotPlaces()
         self._executed = executed
         self._previous = previous
-        self._answering = answering
+        self._remote = remote
         #: By slot, where agents have names.
         self._agents: dict[int, AgentName] = {}
         self._capacity = 0
@@ -209,7 +210,9 @@ class Actor(EvaluatorBase, Generic[BatchT]):
 
     def inference(self) -> Answering:
         """Return what chooses for other processes by the same policies."""
-        return self._answering or super().inference()
+        if isinstance(self._remote, LocalInference):
+            return self._remote
+        return super().inference()
 
     def policies(self, slots: IntArray) -> Sequence[EvaluatedPolicy | None]:
         """Return what the episodes of ``slots`` are played with, where each has its own policy."""
@@ -223,8 +226,8 @@ class Actor(EvaluatorBase, Generic[BatchT]):
             self._policies.close()
         if self._executed is not None:
             self._executed.close()
-        if self._answering is not None:
-            self._answering.close()
+        if self._remote is not None:
+            self._remote.close()
 
     def _grow(self, capacity: int) -> None:
         """Make room for slots below ``capacity``; the largest arrays, which may not fit, first."""

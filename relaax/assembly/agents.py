@@ -116,7 +116,7 @@ def make_actor(
         places=parts.places,
         policies=_named(parts, acting),
         stamp=None if parts.imprint is None else parts.imprint.stamp,
-        answering=acting.answering,
+        remote=acting.remote,
     )
 
 
@@ -134,8 +134,8 @@ class _ActingPolicies:
     named: PoliciesByName
     #: Where their values come from; None where another process has them.
     source: Any = None
-    #: Chooses for other processes.
-    answering: LocalInference | None = None
+    #: Chooses for other processes, or lets others choose.
+    remote: LocalInference | RemoteModel | None = None
 
 
 def _own_policies(
@@ -170,11 +170,11 @@ def _own_policies(
 
     policy = CurrentPolicy(parameters_of, source.pull())
     named = _by_name(parts, recording, policy, own_of, parameter_server)
-    answering = None
+    remote = None
     if answers:
-        answering = LocalInference(model, named, forms_of(recording.columns, parts.actions))
+        remote = LocalInference(model, named, forms_of(recording.columns, parts.actions))
     return _ActingPolicies(
-        policy, model, clean, lambda values: tensors.unpack(values[:size]), named, source, answering
+        policy, model, clean, lambda values: tensors.unpack(values[:size]), named, source, remote
     )
 
 
@@ -184,7 +184,9 @@ def _policies_of(
     """Return policies that other processes have."""
     require_remote(parts, recording)
     model = RemoteModel(inference, forms_of(recording.columns, parts.actions))
-    return _ActingPolicies(model, model, model, lambda values: model.current.parameters, model)
+    return _ActingPolicies(
+        model, model, model, lambda values: model.current.parameters, model, remote=model
+    )
 
 
 def require_remote(parts: PolicyParts, recording: ExperienceParts) -> None:

@@ -1,16 +1,15 @@
 """The command ``relaax-inference-server``, which wires the process together."""
 
-import logging
 import secrets
 import sys
 import time
 from contextlib import ExitStack, closing
 from typing import NoReturn
 
-from relaax.algorithm_base import NullExperience, Phase
+from relaax.algorithm_base import BatchAgentBase, ConfigBase, NullExperience, ParameterLink, Phase
 from relaax.configuration import leave_at_once, load_inference_server, run_command
 from relaax.configuration.access import begin_server
-from relaax.configuration.algorithm_loader import load_algorithm, make_config
+from relaax.configuration.algorithm_loader import Algorithm, load_algorithm, make_config
 from relaax.configuration.commands import INFERENCE_SERVER
 from relaax.inference.batching import Batching
 from relaax.inference.service import InferencePort
@@ -24,8 +23,6 @@ from relaax.telemetry.live_lines import LiveLineWriter
 from relaax.telemetry.operators import OperatorPort, operator_listener
 from relaax.telemetry.operators.port import away
 
-_log = logging.getLogger(__name__)
-
 #: So many environments are chosen for at once, and the network is made ready for as many.
 MOST_AT_ONCE = 128
 
@@ -34,6 +31,9 @@ WAIT_S = 2.0
 
 #: How long questions are still answered when the training is over: workers end meanwhile.
 LINGER_S = 1.5
+
+#: Threads of calls must not keep the one that evaluates waiting: Python's default is 5 ms.
+_THREAD_SWITCH_S = 0.0002
 
 #: How often the live line is looked at.
 LOOK_S = 1.0
@@ -52,6 +52,7 @@ def serve(arguments: list[str]) -> int:
     require_allowed(bind=options.bind, http_bind=options.http_bind)
     stop = StopSignal()
     keep_memory()
+    sys.setswitchinterval(_THREAD_SWITCH_S)
     algorithm = load_algorithm(configuration.algorithm.directory)
     config = make_config(algorithm, configuration.algorithm)
     algorithm.require_learner(config, INFERENCE_SERVER.name)
@@ -63,24 +64,15 @@ def serve(arguments: list[str]) -> int:
         control, address = algorithm.BridgeControl(), str(options.parameter_server)
         link = resources.enter_context(closing(control.parameter_server_stub(address)))
         link.wait_at_most(WAIT_S)
-        told = first_answer(
-            link.phase, "the parameter server", stop, give_up_s=options.give_up, pause_s=LOOK_S
-        )
-        if told is None:
+        if not _wait_for(link, options.give_up, stop):
             return 0
         watch = TrainingWatch(link, lambda: 0, give_up_s=options.give_up)
         resources.enter_context(closing(watch))
-        seed = secrets.randbits(32)
-        agent = algorithm.make_batch_agent(
-            config, link, seed, False, experience=NullExperience(), answers=True
-        )
-        resources.callback(agent.close)
-        agent.warm_up(MOST_AT_ONCE)
+        agent = resources.enter_context(closing(_agent(algorithm, config, link)))
         counts = InferenceCounts()
         batching = Batching(agent.inference(), MOST_AT_ONCE, counts.evaluated)
         with naming_bind():
-            port = InferencePort(options.bind, batching)
-        resources.callback(port.close)
+            resources.enter_context(closing(InferencePort(options.bind, batching)))
         operators.ready_if(away(watch.silence_s))
         operators.show(counts.metrics)
         operators.begin()
@@ -92,6 +84,22 @@ def serve(arguments: list[str]) -> int:
             time.sleep(LINGER_S)
         watch.require_known()
     return 0
+
+
+def _wait_for(link: ParameterLink, give_up_s: float, stop: StopSignal) -> bool:
+    """Return whether the parameter server has answered, before ``stop``."""
+    whom = "the parameter server"
+    answer = first_answer(link.phase, whom, stop, give_up_s=give_up_s, pause_s=LOOK_S)
+    return answer is not None
+
+
+def _agent(algorithm: Algorithm, config: ConfigBase, link: ParameterLink) -> BatchAgentBase:
+    """Return the agent whose policies are asked; all that calls need is compiled."""
+    agent = algorithm.make_batch_agent(
+        config, link, secrets.randbits(32), False, experience=NullExperience(), answers=True
+    )
+    agent.warm_up(MOST_AT_ONCE)
+    return agent
 
 
 def _is_over(watch: TrainingWatch) -> bool:

@@ -80,6 +80,15 @@ def test_an_address_at_which_no_process_listens_is_named(case):
     ]
 
 
+def test_an_inference_server_that_does_not_listen_where_it_is_asked_is_named(case):
+    case.sections["relaax-rlx-server"]["--inference-servers"] = ["localhost:7005", "localhost:7006"]
+    case.lines["inference"] = f"relaax-inference-server --config {case.path} --bind localhost:7006"
+    assert case.check().mistakes == [
+        "rlx connects to localhost:7005 (--inference-servers), and the relaax-inference-server of "
+        "this Procfile listens at port 7006"
+    ]
+
+
 def test_a_learner_that_is_missing_is_missed(case):
     del case.lines["learner"]
     (mistake,) = case.check().mistakes
