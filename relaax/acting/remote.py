@@ -11,6 +11,7 @@ from relaax.acting.policies import PinnedPolicy, PoliciesByName
 from relaax.algorithm_base import DEFAULT, Version
 from relaax.algorithm_base.inference import Answer, ArrayForm, Inference, Question
 from relaax.learning.distributions.base import ActionHead
+from relaax.learning.exploration.noise import Clock
 from relaax.learning.model import Choice, PolicyModel
 from relaax.learning.networks.manifest import NetworkParameters
 from relaax.learning.policy import Policy
@@ -89,13 +90,19 @@ def _remote(name: str) -> Policy:
 class LocalInference:
     """Answers other processes by the ``policies`` of this one; plays ``Answering``.
 
-    For one thread: see ``relaax.inference.batching``.
+    ``global_t`` returns the global step, by which their exploration goes. For one thread: see
+    ``relaax.inference.batching``.
     """
 
     def __init__(
-        self, model: PolicyModel, policies: PoliciesByName, forms: Mapping[str, ArrayForm]
+        self,
+        model: PolicyModel,
+        policies: PoliciesByName,
+        forms: Mapping[str, ArrayForm],
+        global_t: Clock,
     ) -> None:
         self._model = model
+        self._global_t = global_t
         self._policies = policies
         self._forms = forms
         #: Names, those asked for last at the end.
@@ -114,7 +121,7 @@ class LocalInference:
             policy.parameters, question.observations, question.recurrent_state, question.noise
         )
         return Answer(
-            choice.actions, choice.extras, choice.recurrent_state, policy.version, policy.global_t
+            choice.actions, choice.extras, choice.recurrent_state, policy.version, self._global_t()
         )
 
     def close(self) -> None:

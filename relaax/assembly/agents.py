@@ -172,7 +172,8 @@ def _own_policies(
     named = _by_name(parts, recording, policy, own_of, parameter_server)
     remote = None
     if answers:
-        remote = LocalInference(model, named, forms_of(recording.columns, parts.actions))
+        forms = forms_of(recording.columns, parts.actions)
+        remote = LocalInference(model, named, forms, lambda: policy.global_t)
     return _ActingPolicies(
         policy, model, clean, lambda values: tensors.unpack(values[:size]), named, source, remote
     )

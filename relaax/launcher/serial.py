@@ -5,7 +5,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from relaax.configuration.commands import ACTOR, PARAMETER_SERVER, REPLAY_SERVER, RLX_SERVER
+from relaax.configuration.commands import (
+    ACTOR,
+    INFERENCE_SERVER,
+    PARAMETER_SERVER,
+    REPLAY_SERVER,
+    RLX_SERVER,
+)
 from relaax.errors import ConfigurationError
 from relaax.launcher.check import require_start_folder
 from relaax.launcher.described import Described, described, read_procfile
@@ -15,6 +21,7 @@ from relaax.server.serial.processes import Processes, Program
 _NOT_ONE_PROCESS = {
     ACTOR.name: "its environment connects to no server; write a line with an RLX server and a "
     "program that connects to it",
+    INFERENCE_SERVER.name: "in one process the worker has the policy; leave the line out",
     REPLAY_SERVER.name: "in one process the learner has the replay; leave the line out",
 }
 

@@ -178,6 +178,11 @@ def _wired(
             "--serial: one process has one parameter server: leave --shard, --shards and "
             "--replica-of out"
         )
+    if of_worker.options.inference_servers is not None:
+        raise ConfigurationError(
+            "--serial: inference servers are processes of their own; in one process the worker has "
+            "the policy: leave --inference-servers out"
+        )
     start_logging(options.log_level, options.log_file, "relaax-train")
     section = of_server.algorithm
     algorithm = load_algorithm(section.directory)

@@ -50,7 +50,7 @@ def model():
 @pytest.fixture
 def local(model):
     policies = PulledPolicies(small_policy(), OneName, unpack, interval_s=60.0)
-    local = LocalInference(model, policies, forms_of(SMALL_COLUMNS, Categorical(2)))
+    local = LocalInference(model, policies, forms_of(SMALL_COLUMNS, Categorical(2)), lambda: 321)
     yield local
     local.close()
 

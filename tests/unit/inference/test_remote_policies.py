@@ -92,6 +92,15 @@ def test_each_slot_is_recorded_with_the_name_and_version_of_its_own_policy(remot
     assert recorded == [("second", 11), ("first", 8), ("default", 0)]
 
 
+def test_exploration_goes_by_the_global_step_of_the_server(remote, ask):
+    assert remote.global_t == 0
+    question = ask(1)
+    remote.choose(
+        remote.current.parameters, question.observations, question.recurrent_state, question.noise
+    )
+    assert remote.global_t == 321
+
+
 def test_parameters_of_this_process_are_no_policy_of_another(remote):
     with pytest.raises(TypeError, match="another process has the parameters"):
         remote.choose(
@@ -105,7 +114,7 @@ def test_parameters_of_this_process_are_no_policy_of_another(remote):
 def test_a_server_keeps_the_policies_that_were_asked_for_last(ask):
     policies = Counting()
     forms = forms_of(SMALL_COLUMNS, Categorical(2))
-    local = LocalInference(NumpyPolicy(SMALL, Categorical(2)), policies, forms)
+    local = LocalInference(NumpyPolicy(SMALL, Categorical(2)), policies, forms, lambda: 0)
     names = [f"policy {number}" for number in range(MOST_POLICIES + 1)]
     for name in [*names[:2], names[0], *names[2:]]:
         local.choose(ask(1, policy=name))

@@ -103,6 +103,7 @@ def test_a_yaml_file_of_this_repository_leads_to_its_environment(
             "again: a second relaax-rlx-server: one process has one",
         ),
         (SERVERS + "actor: relaax-actor my.yaml --env E\n", "its environment connects to no"),
+        (SERVERS + "i: relaax-inference-server --config my.yaml\n", "the worker has the policy"),
         (SERVERS + "r: relaax-replay-server --config my.yaml\n", "the learner has the replay"),
         (SERVERS + "env: python 'play.py --rlx-server a:1\n", "No closing quotation"),
         (SERVERS + "tb: python board.py\nenv: python play.py\n", "which of tb, env plays"),
