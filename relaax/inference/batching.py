@@ -15,6 +15,8 @@ from relaax.observations import NUMBERS, joined, kind_of
 
 Array: TypeAlias = npt.NDArray[Any]
 
+_LARGEST = float(np.finfo(np.float32).max)
+
 #: Called with the number of questions and of environments of each evaluation.
 Counter: TypeAlias = Callable[[int, int], object]
 
@@ -122,18 +124,20 @@ class Batching:
         if arrays.keys() != expected:
             raise ValueError(f"observations are {sorted(expected)}, and {sorted(arrays)} came")
         for name, array in {**arrays, NOISE: question.noise}.items():
-            self._require_shape(name, array, array.shape[1:])
+            self._require_form(name, array, array.shape[1:])
         state = question.recurrent_state
-        self._require_shape(RECURRENT_STATE, state, state.shape[2:])
+        self._require_form(RECURRENT_STATE, state, state.shape[2:])
         if len(question.noise) == 0:
             raise ValueError("a question is of one environment or more")
 
-    def _require_shape(self, name: str, array: Array, shape: tuple[int, ...]) -> None:
+    def _require_form(self, name: str, array: Array, shape: tuple[int, ...]) -> None:
         expected = self._forms[name].shape
         if shape != expected or array.dtype.kind not in NUMBERS:
             raise ValueError(
                 f"{name} of an environment has the shape {expected}; {array.dtype} {shape} came"
             )
+        if array.dtype.kind == "f" and not (np.abs(array) <= _LARGEST).all():
+            raise ValueError(f"{name} has a value that is not finite in float32")
 
 
 def _kind_of(question: Question) -> Any:

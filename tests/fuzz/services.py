@@ -7,11 +7,20 @@ from typing import Any, NoReturn
 
 import grpc
 import numpy as np
+from learning_parts import SMALL, SMALL_COLUMNS, small_policy, unpack
 
+from relaax.acting.policies import PulledPolicies
+from relaax.acting.remote import LocalInference, forms_of
 from relaax.algorithm_base import NullMetrics, NullSaver, ParameterServerBase, Saver, Slice
 from relaax.checkpoints.checkpoint_sets import FirstSaver, PartSaver
 from relaax.compat.memoire import ReplayMemoryServer
 from relaax.compat.memoire import service as memoire_service
+from relaax.errors import BridgeError
+from relaax.inference import service as inference_service
+from relaax.inference.batching import Batching
+from relaax.inference.service import InferenceServicer
+from relaax.learning.distributions import Categorical
+from relaax.learning.networks.numpy_policy import NumpyPolicy
 from relaax.parameters import service as bridge_service
 from relaax.parameters.optimizers import SGD
 from relaax.parameters.parameter_server import ParameterServer, ParameterService
@@ -147,6 +156,19 @@ def let_no_call_wait(put: Callable[[Any, str, float], object] = setattr) -> None
 def replay(store: Any) -> list[Method]:
     """A replay server's."""
     return methods(replay_service.method_handlers(replay_service.ReplayServicer(store)))
+
+
+def inference() -> list[Method]:
+    """An inference server's, with one policy of two numbers and two actions."""
+    policies = PulledPolicies(small_policy(), _no_other, unpack)
+    forms = forms_of(SMALL_COLUMNS, Categorical(2))
+    model = NumpyPolicy(SMALL, Categorical(2))
+    batching = Batching(LocalInference(model, policies, forms, lambda: 0), 128)
+    return methods(inference_service.method_handlers(InferenceServicer(batching)))
+
+
+def _no_other(name: str) -> NoReturn:
+    raise BridgeError(f"there is no policy {name!r}")
 
 
 def memoire() -> list[Method]:

@@ -294,6 +294,7 @@ TARGETS: dict[str, Target] = {
     "published": _method(services.published),
     "shard": _method(services.shard),
     "replay": _method(lambda: services.replay(small_replay())),
+    "inference": _method(services.inference),
     "memoire": _method(services.memoire),
     "configuration": configuration,
     "network": network,

@@ -93,6 +93,8 @@ def _rest(question):
         ({"observations": {"speed": np.zeros((2, 2), np.float32)}}, "observation/speed"),
         ({"noise": np.zeros((2, 5), np.float32)}, "noise of an environment has the shape"),
         ({"recurrent_state": np.zeros((2, 2, 9), np.float32)}, "recurrent_state of an environment"),
+        ({"observations": np.array([[1, np.inf]] * 2)}, "observation has a value that is not fini"),
+        ({"noise": np.full((2, 2), np.nan, np.float32)}, "noise has a value that is not finite"),
         ({"observations": np.array([["a", "b"]] * 2)}, "observation of an environment"),
     ],
 )
