@@ -40,8 +40,9 @@ CALL_TIMEOUT_S = 5.0
 #: How long a question is repeated while all servers are away.
 WAIT_S = 120.0
 
-#: How often a client that has left its own server, which was away, asks it first again.
-HOME_AGAIN_S = 5.0
+#: When a client that has left its own server, which was away, asks it first again: after so long,
+#: and after twice as long each time that it is still away. One that hangs costs the time of a call.
+HOME_AGAIN_S, LONGEST_HOME_AGAIN_S = 5.0, 300.0
 
 
 class InferenceAway(BridgeError):
@@ -95,7 +96,7 @@ class InferenceClient:
     ) -> None:
         self._servers = [_Server(url) for url in urls]
         self._home = self._at = first % len(urls)
-        self._home_again_at = 0.0
+        self._home_again_at, self._home_pause_s = 0.0, HOME_AGAIN_S
         self._wait_s = wait_s
         self._call_timeout_s = call_timeout_s
         self._goes_on = goes_on
@@ -136,7 +137,8 @@ class InferenceClient:
         """Yield all servers: the one that has answered last, or now and then this client's own."""
         begin, now = self._at, time.monotonic()
         if begin != self._home and now >= self._home_again_at:
-            begin, self._home_again_at = self._home, now + HOME_AGAIN_S
+            begin, self._home_again_at = self._home, now + self._home_pause_s
+            self._home_pause_s = min(2 * self._home_pause_s, LONGEST_HOME_AGAIN_S)
         count = len(self._servers)
         return ((begin + more) % count for more in range(count))
 
@@ -145,6 +147,7 @@ class InferenceClient:
         if number != self._at:
             _log.warning("asking inference server %s from now on", self._servers[number].url)
             self._home_again_at = time.monotonic() + HOME_AGAIN_S
+            self._home_pause_s = HOME_AGAIN_S
         self._at = number
         if self._pause.reset():
             _log.warning("inference server %s answers now", self._servers[number].url)
