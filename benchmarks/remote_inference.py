@@ -75,7 +75,7 @@ class Fleet:
         self._configuration = directory / "benchmark.yaml"
         self._configuration.write_text(yaml.safe_dump(content_of(cell, parameters, replay)))
         start = partial(started, resources, self._configuration, REPOSITORY)
-        start("relaax-parameter-server", "global step is", ["--bind", parameters])
+        start("relaax-parameter-server", "training: step", ["--bind", parameters])
         start("relaax-replay-server", "storing what", ["--bind", replay])
         self._inference = start("relaax-inference-server", "choosing at", ["--bind", inference])
         self._urls: dict[str, list[str]] = {INLINE: [], REMOTE: []}
