@@ -45,6 +45,8 @@ class AgentName(NamedTuple):
 
     name: str = ""
     group: str = ""
+    #: Its index among the agents of its environment.
+    number: int = 0
 
 
 UNNAMED_AGENT = AgentName()

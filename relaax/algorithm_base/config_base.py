@@ -9,6 +9,7 @@ from pydantic_core import PydanticCustomError
 from relaax.algorithm_base.roles import FloatVector
 from relaax.errors import no_such_keys
 from relaax.spaces import Space
+from relaax.steps import AgentName
 
 #: Annotation of a field that is a tuple, for a list of YAML.
 LISTED = BeforeValidator(lambda value: tuple(value) if isinstance(value, list) else value)
@@ -72,6 +73,13 @@ class ConfigBase:
 
     def action_space(self) -> Space | None:
         """Return the space of one environment's actions; None if it is not known."""
+        return None
+
+    def misfit_of(self, agents: Sequence[AgentName]) -> str | None:
+        """Return in words why no environment with these ``agents`` can be learnt in, if so.
+
+        An environment whose agents have no names has one, ``UNNAMED_AGENT``.
+        """
         return None
 
     def uses_gpu(self) -> bool:

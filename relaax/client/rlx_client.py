@@ -20,7 +20,7 @@ one.
 
 import secrets
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -91,12 +91,13 @@ def hello_of(
     observation_space: Space | None,
     action_space: Space | None,
     evaluate: Evaluate | None,
+    agents: Sequence[str] = (),
 ) -> Hello:
     """Return the hello of a new client."""
     evaluation = None if evaluate is None else Evaluation(evaluate)
     return Hello(
         secrets.token_hex(16), environment, environments, observation_space, action_space,
-        evaluation, run=run_of_this_process(),
+        evaluation, run=run_of_this_process(), agents=tuple(agents) or None,
     )  # fmt: skip
 
 

@@ -57,7 +57,7 @@ class ServerConnection:
     def greet(self, hello: Hello) -> None:
         """Say hello; Failure, and a closed connection, for any answer but a welcome.
 
-        Failure also for a server that does not promise the evaluation of the hello.
+        Failure also for a server that does not promise the evaluation, or the agents, of the hello.
         """
         payload = binary.encode_hello(hello)
         try:
@@ -76,6 +76,13 @@ class ServerConnection:
             self.close()
             raise Failure(
                 f"{self._server} does not know of evaluations, and would learn from this one",
+                binary.ErrorCode.MISMATCH,
+            )
+        if hello.agents and not welcome.agents:
+            self.close()
+            raise Failure(
+                f"{self._server} does not know of agents with names, and would take each for an "
+                "environment of its own",
                 binary.ErrorCode.MISMATCH,
             )
         self._takes_executed_actions = welcome.executed_actions

@@ -1,7 +1,7 @@
 """Compares the spaces that an environment announces with those that an algorithm learns in."""
 
 import mmap
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 from logging import Logger
@@ -22,6 +22,7 @@ from relaax.spaces import (
     shape_of,
     written,
 )
+from relaax.steps import UNNAMED_AGENT, AgentName
 
 #: A space is shown up to here: a client may send one as large as a frame.
 _SHOWN_CHARACTERS = 500
@@ -58,11 +59,12 @@ class Doubt(IntEnum):
 
 @dataclass(frozen=True)
 class AnnouncedSpaces:
-    """The spaces of an environment, as far as they are known, and its name for people."""
+    """The spaces of an environment, as far as they are known, its name for people, its agents."""
 
     environment: str
     observations: Space | None
     actions: Space | None
+    agents: Sequence[AgentName] = (UNNAMED_AGENT,)
 
     def misfit(self, config: ConfigBase, section: str = _SECTION) -> str | None:
         """Return in words why no environment like this can be learnt in; None if it can be.
@@ -76,7 +78,7 @@ class AnnouncedSpaces:
             if announced is not None and wanted is not None and are_different(announced, wanted):
                 name = f" of {self.environment}" if self.environment else ""
                 return f"the {what}{name} {_misfit(announced, wanted, section, what)}"
-        return None
+        return config.misfit_of(self.agents) if isinstance(config, ConfigBase) else None
 
     def doubts(self, config: ConfigBase) -> Iterator[tuple[Doubt, str]]:
         """Yield the doubts that remain, in words."""

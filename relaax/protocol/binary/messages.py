@@ -1,8 +1,10 @@
 """The messages of RLX version 2. The first byte of a payload is its kind."""
 
+import hashlib
 import json
 import math
 import struct
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 from typing import Any
@@ -23,6 +25,7 @@ from relaax.steps import (
     START,
     TERMINATED,
     TRUNCATED,
+    AgentName,
     Evaluation,
     Steps,
     are_rewards_allowed,
@@ -43,6 +46,10 @@ _ERROR = 6
 MAX_NAME_BYTES = 255
 MAX_TEXT_CHARACTERS = 255
 MAX_ENVIRONMENTS = 65535
+
+#: The most agents of one environment, and the longest name of one, in UTF-8.
+MAX_AGENTS = 255
+MAX_AGENT_BYTES = 64
 
 _SHORT_TEXT = f"is a string of at most {MAX_TEXT_CHARACTERS} characters of Unicode"
 
@@ -110,6 +117,23 @@ class Hello:
     evaluate: Evaluation | None = None
     #: The training that it belongs to; None where it does not know.
     run: str | None = None
+    #: The names of the agents of each environment; then ``environments`` counts agents, those of
+    #: one environment one behind the other. None: each environment has one, without a name.
+    agents: tuple[str, ...] | None = None
+
+    def agent_names(self) -> list[AgentName]:
+        """Return the names of the agents [environments], of which each environment is a group.
+
+        A group has a name that no other client's groups have. Empty where agents have no names.
+        """
+        if self.agents is None:
+            return []
+        client = hashlib.blake2b(self.run_id.encode(), digest_size=8).hexdigest()
+        return [
+            AgentName(name, f"{client}/{group}", index)
+            for group in range(self.environments // len(self.agents))
+            for index, name in enumerate(self.agents)
+        ]
 
 
 @dataclass(frozen=True)
@@ -123,6 +147,8 @@ class Welcome:
     evaluate: Evaluation | None = None
     #: Whether reports may bring the actions that were executed; an older server refuses them.
     executed_actions: bool = True
+    #: Whether the agents of the hello are told apart; an older server ignores their names.
+    agents: bool = False
 
 
 @dataclass(frozen=True)
@@ -154,11 +180,13 @@ def is_hello(payload: Payload) -> bool:
 
 
 def encode_hello(hello: Hello) -> bytes:
-    """Return the payload of a hello; ValueError for texts that are too long."""
+    """Return the payload of a hello; ValueError for texts that are too long, and for agents."""
     texts = {"run_id": hello.run_id, "environment": hello.environment, "run": hello.run or ""}
     for what, text in texts.items():
         if not _is_short_text(text):
             raise ValueError(f"{what} {_SHORT_TEXT}, this has {len(text)}: {text!r:.60}")
+    if mistake := _mistake_in_agents(hello.agents or (), hello.environments):
+        raise ValueError(mistake)
     body = {
         "run_id": hello.run_id,
         "environment": hello.environment,
@@ -167,6 +195,7 @@ def encode_hello(hello: Hello) -> bytes:
         "action_space": hello.action_space,
         **_evaluation_member(hello.evaluate),
         **({} if hello.run is None else {"run": hello.run}),
+        **({} if hello.agents is None else {"agents": hello.agents}),
     }
     return _HELLO + _VERSION_FIELD.pack(VERSION, 0) + json.dumps(body).encode()
 
@@ -192,6 +221,7 @@ def decode_hello(payload: Payload) -> Hello:
         action_space=_space(body, "action_space"),
         evaluate=_evaluation(body),
         run=_text(body, "run") or None,
+        agents=_agents(body, environments),
     )
 
 
@@ -203,6 +233,7 @@ def encode_welcome(welcome: Welcome) -> bytes:
         "action_space": welcome.action_space,
         "executed_actions": welcome.executed_actions,
         **_evaluation_member(welcome.evaluate),
+        **({"agents": True} if welcome.agents else {}),
     }
     return bytes([_WELCOME]) + json.dumps(body).encode()
 
@@ -216,6 +247,7 @@ def decode_welcome(payload: Payload) -> Welcome:
         _space(body, "action_space"),
         _evaluation(body),
         executed_actions=body.get("executed_actions") is True,
+        agents=body.get("agents") is True,
     )
 
 
@@ -459,6 +491,35 @@ def _evaluation(body: dict[str, Any]) -> Evaluation | None:
             return evaluation
     known = " or ".join(repr(evaluation.value) for evaluation in Evaluation)
     raise ProtocolError(f"evaluate is {known}, not {value!r:.40}")
+
+
+def _agents(body: dict[str, Any], environments: int) -> tuple[str, ...] | None:
+    value = body.get("agents")
+    if value is None:
+        return None
+    if not isinstance(value, list) or not value:
+        raise ProtocolError("agents is a list of names, or null")
+    if mistake := _mistake_in_agents(value, environments):
+        raise ProtocolError(mistake)
+    return tuple(value)
+
+
+def _mistake_in_agents(names: Sequence[Any], environments: int) -> str | None:
+    """Return in words why environments cannot have agents of these names; None if they can."""
+    if len(names) > MAX_AGENTS:
+        return f"an environment has {MAX_AGENTS} agents at most, not {len(names)}"
+    for name in names:
+        if not isinstance(name, str) or not is_text(name) or not _fits_a_label(name):
+            return f"an agent's name has 1 to {MAX_AGENT_BYTES} bytes of UTF-8, not {name!r:.80}"
+    if len(set(names)) < len(names):
+        return "two agents of an environment have the same name"
+    if names and environments % len(names):
+        return f"environments with {len(names)} agents each have no {environments} agents in all"
+    return None
+
+
+def _fits_a_label(name: str) -> bool:
+    return 0 < len(name.encode()) <= MAX_AGENT_BYTES
 
 
 def _space(body: dict[str, Any], key: str) -> Space | None:

@@ -1,7 +1,7 @@
 """A client's conversation with the agents of a worker, without input and output."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -15,7 +15,7 @@ from relaax.protocol import binary, json
 from relaax.protocol.binary import ErrorCode, Hello, Welcome
 from relaax.protocol.connection import Payload
 from relaax.server.rlx_server.worker.settings import WorkerSettings
-from relaax.steps import IntArray, Steps
+from relaax.steps import UNNAMED_AGENT, AgentName, IntArray, Steps
 
 if TYPE_CHECKING:
     from relaax.server.rlx_server.worker.responder import Responder
@@ -73,11 +73,21 @@ def _welcome(settings: WorkerSettings, hello: Hello) -> Welcome:
         settings.doubts.say(Doubt.REFUSED, f"an environment was refused: {reason}")
         raise InvalidState(reason)
     settings.doubts.note(announced, config)
-    return Welcome(config.observation_space(), config.action_space(), hello.evaluate)
+    return Welcome(
+        config.observation_space(),
+        config.action_space(),
+        hello.evaluate,
+        agents=hello.agents is not None,
+    )
 
 
 def _announced(hello: Hello) -> AnnouncedSpaces:
-    return AnnouncedSpaces(hello.environment, hello.observation_space, hello.action_space)
+    return AnnouncedSpaces(
+        hello.environment,
+        hello.observation_space,
+        hello.action_space,
+        hello.agent_names()[: len(hello.agents or ())] or [UNNAMED_AGENT],
+    )
 
 
 FloatArray = npt.NDArray[np.float64]
@@ -115,6 +125,8 @@ class Session:
         self.evaluation: Evaluation | None = None
         #: int64 [environments]: the slots of the client's environments.
         self.slots = _NO_SLOTS
+        #: By environment; empty where agents have no names.
+        self._agents: list[AgentName] = []
 
     @property
     def is_training(self) -> bool:
@@ -134,7 +146,7 @@ class Session:
             return welcome
         message = self._codec.decode(payload)
         if isinstance(message, Steps):
-            return message
+            return self._named(message) if self._agents else message
         self._slots_of(self.evaluation).store(message)
         return None
 
@@ -157,5 +169,11 @@ class Session:
         hello = beginning.hello
         self.slots = self._slots_of(hello.evaluate).open(hello)
         self.evaluation, self._codec, self.has_begun = hello.evaluate, beginning.codec, True
+        self._agents = hello.agent_names()
         self._on_begin(self._settings.most_bytes(hello.environments))
         return beginning.welcome
+
+    def _named(self, steps: Steps) -> Steps:
+        """Return steps with the names of their agents."""
+        agents = [self._agents[number] for number in steps.environments.tolist()]
+        return replace(steps, agents=agents)

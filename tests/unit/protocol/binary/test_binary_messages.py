@@ -114,6 +114,28 @@ def test_a_training_hello_has_the_form_of_before_evaluations():
     assert b"evaluate" not in binary.encode_welcome(Welcome())
 
 
+def test_agents_with_names_are_announced_and_promised_by_a_member_of_its_own():
+    hello, welcome = Hello("a", "", 4, agents=("left", "right")), Welcome(agents=True)
+    assert binary.decode_hello(binary.encode_hello(hello)) == hello
+    assert binary.decode_welcome(binary.encode_welcome(welcome)) == welcome
+    assert b"agents" not in binary.encode_hello(Hello("a", "", 4))
+    assert b"agents" not in binary.encode_welcome(Welcome())
+
+
+def test_the_agents_of_an_environment_are_a_group_that_no_other_client_has():
+    names = [Hello(run, "", 4, agents=("left", "right")).agent_names() for run in "ab"]
+    assert [(each.name, each.number) for each in names[0]] == [("left", 0), ("right", 1)] * 2
+    groups = [[each.group for each in of_client] for of_client in names]
+    assert [len(set(groups[0][begin : begin + 2])) for begin in (0, 2)] == [1, 1]
+    assert len({*groups[0], *groups[1]}) == 4
+    assert Hello("a", "", 4).agent_names() == []
+
+
+def test_a_hello_with_agents_that_cannot_be_is_not_sent():
+    with pytest.raises(ValueError, match="2 agents each have no 3 agents in all"):
+        binary.encode_hello(Hello("a", "", 3, agents=("left", "right")))
+
+
 def test_members_that_are_not_known_are_ignored():
     payload = b"\x01RLX\x02\0\0\0" + json.dumps({"run_id": "a", "colour": "red"}).encode()
     assert binary.decode_hello(payload) == Hello("a", "", 1)
@@ -178,6 +200,15 @@ def test_steps_that_contradict_themselves_are_refused(changed, environments, rea
         (b'{"evaluate": "now"}', "evaluate is 'deterministic' or 'stochastic', not 'now'"),
         (b'{"evaluate": true}', "evaluate is 'deterministic' or 'stochastic', not True"),
         (b'{"action_space": 5}', "action_space is an object or null"),
+        (b'{"agents": []}', "agents is a list of names, or null"),
+        (b'{"agents": "left"}', "agents is a list of names, or null"),
+        (b'{"agents": [5]}', "an agent's name has 1 to 64 bytes of UTF-8, not 5"),
+        (b'{"agents": [""]}', "an agent's name has 1 to 64 bytes"),
+        (json.dumps({"agents": ["\u00fc" * 33]}).encode(), "an agent's name has 1 to 64 bytes"),
+        (b'{"agents": ["\\ud800"]}', "an agent's name has 1 to 64 bytes of UTF-8"),
+        (b'{"agents": ["a", "a"], "environments": 2}', "have the same name"),
+        (b'{"agents": ["a", "b"]}', "with 2 agents each have no 1 agents in all"),
+        (json.dumps({"agents": ["a"] * 256}).encode(), "255 agents at most, not 256"),
     ],
 )
 def test_an_invalid_hello_is_refused(body, reason):
