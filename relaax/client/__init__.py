@@ -5,6 +5,7 @@ For programs:
 ``rlx_client``         ``Client``: init, send, reset, truncate
 ``vector_client``      ``VectorClient``: many environments on one connection; it reports ``Steps``,
                        with the flags START, TERMINATED, TRUNCATED, FINAL and EXECUTED
+``multi_agent_client`` ``MultiAgentClient``: environments with several agents, by their names
 ``failure``            the exception of clients
 ``transport``          connections over TCP, with a token and TLS, or by a transport of your own
 ``gymnasium_runner``   ``GymnasiumRunner`` and a command; needs Gymnasium, as does all below it
@@ -36,11 +37,11 @@ Gymnasium environments:
 ``gymnasium_actions``                               actions as the server's numbers, and back
 ``vector_finals``                                   the last observations of episodes
 ``gymnasium_edges``                                 copies and checks returned values
-``gymnasium_tasks``                                 one environment as a simulator; process tasks
-"""
+``gymnasium_tasks``                                 one environment as a simulator; process tasks"""
 
 from relaax.client.connector import Backoff
 from relaax.client.failure import Failure
+from relaax.client.multi_agent_client import AgentReport, MultiAgentClient
 from relaax.client.rlx_client import Client
 from relaax.client.transport import ClientAccess, TcpTransport
 from relaax.client.vector_client import VectorClient
@@ -48,6 +49,7 @@ from relaax.net.access import TlsFiles
 from relaax.steps import EXECUTED, FINAL, START, TERMINATED, TRUNCATED, Steps
 
 __all__ = [
-    "EXECUTED", "FINAL", "START", "TERMINATED", "TRUNCATED", "Backoff", "Client", "ClientAccess",
-    "Failure", "Steps", "TcpTransport", "TlsFiles", "VectorClient"
+    "EXECUTED", "FINAL", "START", "TERMINATED", "TRUNCATED", "AgentReport", "Backoff", "Client",
+    "ClientAccess", "Failure", "MultiAgentClient", "Steps", "TcpTransport", "TlsFiles",
+    "VectorClient"
 ]  # fmt: skip

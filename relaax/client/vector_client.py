@@ -11,7 +11,7 @@ The network is evaluated once for each message.
 """
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -47,6 +47,10 @@ class VectorClient(BaseClient):
 
     Observations are an array [N, ...], or a dict of arrays [N, ...] by name. Dicts and tuples in a
     dict are flattened: names are joined by ``/``, a tuple's elements are "0", "1" and so on.
+
+    With ``agents``, the names of the agents of one environment, ``environments`` counts agents:
+    that with number k is ``agents[k % len(agents)]`` of environment ``k // len(agents)``.
+    ``MultiAgentClient`` knows them by their names.
     """
 
     def __init__(
@@ -63,6 +67,7 @@ class VectorClient(BaseClient):
         action_space: Space | None = None,
         evaluate: Evaluate | None = None,
         transport: Transport | None = None,
+        agents: Sequence[str] = (),
     ) -> None:
         if not 1 <= environments <= binary.MAX_ENVIRONMENTS:
             raise ValueError(
@@ -71,7 +76,9 @@ class VectorClient(BaseClient):
             )
         self.environments = environments
         self._numbers = np.arange(environments)
-        hello = hello_of(environments, environment, observation_space, action_space, evaluate)
+        hello = hello_of(
+            environments, environment, observation_space, action_space, evaluate, agents
+        )
         retry = RetryPolicy(reconnect, wait)
         super().__init__(rlx_server_url, transport, timeout_s, connect_timeout_s, retry, hello)
 
@@ -81,9 +88,9 @@ class VectorClient(BaseClient):
         observations: [N, ...], or a dict. It connects if there is no connection. Episodes that are
         still running count as cut off.
         """
-        seen = checked_rows("observations", named_state(observations, None), self.environments)
-        space = space_of(seen)
-        return self._connector.with_retries(lambda: self._start(observations, space)).actions
+        flags = np.full(self.environments, START, np.uint8)
+        steps = Steps(self._numbers, flags, np.zeros(self.environments), observations, ())
+        return self.begin(steps).actions
 
     def send(
         self,
@@ -122,16 +129,20 @@ class VectorClient(BaseClient):
         steps = Steps(self._numbers, flags, rewards, observations, finals, executed)
         return opened(self._connector.last).ask(steps).actions
 
+    def begin(self, steps: Steps) -> Answers:
+        """Start episodes in some environments, as ``init`` does in all; return the answers."""
+        count = len(steps.environments)
+        seen = checked_rows("observations", named_state(steps.observations, None), count)
+        space = space_of(seen)
+        return self._connector.with_retries(lambda: self._begin(steps, space))
+
     def exchange(self, steps: Steps) -> Answers:
         """Report the steps of some environments; return the answers.
 
         It serves environments that are ready at different times, and episodes whose end and next
         start are reported apart. ValueError as in ``send``.
         """
-        named = replace(
-            steps, observations=self._named(steps.observations), finals=self._named(steps.finals)
-        )
-        return opened(self._connector.last).ask(checked_steps(named, self.environments))
+        return opened(self._connector.last).ask(self._checked(steps))
 
     def _flags_of(
         self, terminated: Array | None, truncated: Array | None
@@ -154,11 +165,16 @@ class VectorClient(BaseClient):
             return observations  # as nearly always
         return observations.named(self._connector.asked)
 
-    def _start(self, observations: Any, space: Space) -> Answers:
+    def _checked(self, steps: Steps) -> Steps:
+        """Return steps by the server's names; ValueError for those that cannot be sent."""
+        named = replace(
+            steps, observations=self._named(steps.observations), finals=self._named(steps.finals)
+        )
+        return checked_steps(named, self.environments)
+
+    def _begin(self, steps: Steps, space: Space) -> Answers:
         connection = self._connector.open(space)
-        rows = checked_rows("observations", self._named(observations), self.environments)
-        flags = np.full(self.environments, START, np.uint8)
-        return connection.ask(Steps(self._numbers, flags, np.zeros(self.environments), rows, ()))
+        return connection.ask(self._checked(steps))
 
 
 def end_flags(terminated: Array, truncated: Array) -> npt.NDArray[np.uint8]:

@@ -19,8 +19,8 @@ PUBLIC = {
         PolicyParts PopulationBuilder WorkerParts bundled prepare_to_fork
     """,
     "relaax.client": """
-        Backoff Client ClientAccess EXECUTED FINAL Failure START Steps TERMINATED TRUNCATED
-        TcpTransport TlsFiles VectorClient
+        AgentReport Backoff Client ClientAccess EXECUTED FINAL Failure MultiAgentClient START Steps
+        TERMINATED TRUNCATED TcpTransport TlsFiles VectorClient
     """,
     "relaax.parameters": "Bridge BridgeControl",
     "relaax.learning.distributions": """
