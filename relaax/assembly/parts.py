@@ -7,7 +7,8 @@ from typing import Any, Generic, Literal, TypeAlias, TypeVar
 
 import numpy as np
 
-from relaax.algorithm_base import FloatVector, Learner
+from relaax.algorithm_base import DEFAULT, FloatVector, Learner
+from relaax.errors import ConfigurationError
 from relaax.learning.action_mask import ActionMask
 from relaax.learning.action_units import ActionUnits
 from relaax.learning.distributions import ActionHead
@@ -252,4 +253,23 @@ class MethodBuilder(ABC, Generic[ConfigT]):
             heads=config.heads,
             mask=settings.mask,
             units=config.action_units,
+            policy_of=self._policy_of_agents(),
         )
+
+    def _policy_of_agents(self) -> Callable[[Seat], str] | None:
+        """Return the policies that the key ``agents`` names.
+
+        ConfigurationError for another than the default one, where gradients move the parameters:
+        there are no others then.
+        """
+        policies = self.config.settings.agent_policies
+        if policies is None:
+            return None
+        recording = self.experience()
+        others = sorted(policies.names - {DEFAULT})
+        if others and (recording.worker is not None or not recording.is_published):
+            raise ConfigurationError(
+                f"agents: policy: {others[0]!r} needs one learner in a process of its own, which "
+                f"publishes; else there is one policy, {DEFAULT!r}"
+            )
+        return policies

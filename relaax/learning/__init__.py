@@ -6,6 +6,7 @@ Acting
 ``action_mask``         the observation that says which actions are allowed
 ``shapes``              the shapes of observations, as a configuration gives them
 ``policy``              the parameters that actions are chosen with
+``agents``              which policy acts for which agent of an environment
 ``rollouts``            rollouts as arrays
 ``steps``               single steps, on their way to a replay
 ``exploration``         noise and chance that make actors try other actions

@@ -13,6 +13,7 @@ from relaax.algorithm_base import ConfigBase, FloatVector, Section
 from relaax.algorithm_base.config_base import require_effect
 from relaax.learning.action_mask import ActionMask, inputs_of, space_with_mask
 from relaax.learning.action_units import ActionUnits
+from relaax.learning.agents import AgentPolicies, AgentSection
 from relaax.learning.described_policy import DescribedPolicy
 from relaax.learning.distributions import ActionHead
 from relaax.learning.filters import Filters
@@ -30,6 +31,7 @@ from relaax.observations import UNNAMED, Shapes
 from relaax.parameters.combining import CombineSection
 from relaax.replay.schema import Column
 from relaax.spaces import Space
+from relaax.steps import AgentName
 
 
 class LearnersSection(Section):
@@ -67,6 +69,13 @@ class MethodSettings(Section):
     gpu: bool = False
     #: Seed of initial parameters, of actions and of samples; None draws one.
     seed: int | None = Field(None, ge=0)
+    #: Which policy acts for which agent: the first entry that matches; None: one acts for all.
+    agents: list[AgentSection] | None = Field(None, min_length=1)
+
+    @property
+    def agent_policies(self) -> AgentPolicies | None:
+        """The policies of agents by ``agents``; None where one acts for all."""
+        return None if self.agents is None else AgentPolicies(self.agents)
 
     def doubts(self) -> Iterator[str]:
         """Yield warnings: sentences about values that are allowed, and hardly meant."""
@@ -178,6 +187,11 @@ class MethodConfig(ConfigBase):
     def units(self) -> Mapping[str, Any]:
         """Return the plant's actions at -1 and 1, as JSON values."""
         return {} if self.action_units is None else self.action_units.fingerprint
+
+    def misfit_of(self, agents: Sequence[AgentName]) -> str | None:
+        """Return which of ``agents`` no entry of the key ``agents`` matches; see ``ConfigBase``."""
+        policies = self.settings.agent_policies
+        return None if policies is None else policies.misfit_of(agents)
 
     def describe_policy(self, vector: FloatVector) -> DescribedPolicy:
         """Return all that actions depend on; of the parameters [size] the policy's come first.

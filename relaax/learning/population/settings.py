@@ -23,6 +23,8 @@ class PopulationSettings(ActionSettings, MethodSettings, FilterSettings):
     filter_rewards: Literal[False] = False
     #: Scores are sums of rewards, without a discount.
     rewards_gamma: Literal[1] = 1
+    #: Candidates act for all agents.
+    agents: None = None
     #: Candidates of a generation, and episodes that each is scored by.
     candidates: PositiveInt = 64
     episodes: PositiveInt = 1
