@@ -51,9 +51,9 @@ def test_observations_by_name_are_rows_of_each_array(racing):
 
 
 def test_a_server_that_does_not_know_of_agents_gets_no_step(server):
-    with MultiAgentClient(server.url, ("a", "b")) as client:
-        with pytest.raises(Failure, match="does not know of agents with names") as refused:
-            client.init({(0, "a"): AgentReport([0.0], starts=True)})
+    unknown = pytest.raises(Failure, match="does not know of agents with names")
+    with MultiAgentClient(server.url, ("a", "b")) as client, unknown as refused:
+        client.init({(0, "a"): AgentReport([0.0], starts=True)})
     assert refused.value.code == ErrorCode.MISMATCH
     assert server.steps == []
 

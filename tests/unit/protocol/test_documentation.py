@@ -109,6 +109,8 @@ def test_the_limits_of_the_page_are_those_of_the_code() -> None:
     assert limits["magnitude of a reward"][0] == f"{MAX_REWARD}".replace("+", "")
     assert limits["environments on a connection"][0].startswith(f"{binary.MAX_ENVIRONMENTS:,};")
     assert limits["environments on a connection"][1] == "1"
+    named = f"{binary_messages.MAX_AGENTS}, each of 1 to {binary_messages.MAX_AGENT_BYTES} bytes"
+    assert limits["agents of an environment, with names"][0] == named
     second, first = limits["dimensions of an array"]
     assert second.startswith(f"{arrays.MAX_DIMENSIONS}, ")
     assert first == str(npz.NPY_MAX_DIMENSIONS)
@@ -145,6 +147,7 @@ ROBOT = {
     },
 }
 GEARS = {"type": "MultiDiscrete", "nvec": [3, 2]}
+TWO = {"type": "Discrete", "n": 2}
 NOTHING = np.zeros(0)
 PICTURES = np.arange(1, 9, dtype=np.uint8).reshape(2, 2, 2)
 FINAL_PICTURE = np.arange(9, 13, dtype=np.uint8).reshape(1, 2, 2)
@@ -214,6 +217,14 @@ MEANING = [
         )
     ),
     answers([0], [0], [1], NOTHING),
+    binary.encode_hello(binary.Hello("", "Duel", 2, None, TWO, agents=("left", "right"))),
+    binary.encode_welcome(binary.Welcome({"type": "Box", "shape": [1]}, TWO, agents=True)),
+    binary.encode_steps(steps([0], [START], [0], floats(0.5))),
+    answers([0], [START], [1], NOTHING),
+    binary.encode_steps(steps([1], [START], [0], floats(0.25))),
+    answers([1], [START], [0], NOTHING),
+    binary.encode_steps(steps([1, 0], [TERMINATED, TERMINATED | START], [-1, 1], floats(0.75))),
+    answers([1, 0], [TERMINATED, TERMINATED | START], [0], [-1.0, 1.0]),
 ]
 
 
@@ -338,9 +349,22 @@ class TestAServerSaysWhatThePageSays:
         """It goes on where the example 1 has given the action 0."""
         agents = ScriptedAgents([[1], [0], [1]])
         before = [frame for _, frame in VERSION_2[:6]]
-        (_, asked), (_, answered) = VERSION_2[17:]
+        (_, asked), (_, answered) = VERSION_2[17:19]
         assert talk([*before[::2], asked], agents) == [*before[1::2], answered]
         assert [executed.tolist() for executed in agents.executed] == [[], [], [1]]
+
+    def test_example_6(self) -> None:
+        agents = ScriptedAgents([[1], [0], [0]])
+        frames = [frame for _, frame in VERSION_2[19:]]
+        config = SimpleNamespace(
+            observation_space=lambda: {"type": "Box", "shape": [1]}, action_space=lambda: TWO
+        )
+        assert talk(frames[::2], agents, config) == frames[1::2]
+        assert [[agent.name for agent in each] for each in agents.names] == [
+            ["left"],
+            ["right"],
+            ["left"],
+        ]
 
 
 class ScriptedAgents(BatchAgentBase):
@@ -352,6 +376,7 @@ class ScriptedAgents(BatchAgentBase):
         self.states: list[Any] = []
         self.finals: list[Any] = []
         self.executed: list[Any] = []
+        self.names: list[Any] = []
 
     def open(self, slots: Any) -> None:
         pass
@@ -367,6 +392,7 @@ class ScriptedAgents(BatchAgentBase):
 
     def act(self, transitions: Any, states: Any, finals: Any) -> list[int]:
         self.executed.append(transitions.executed_actions)
+        self.names.append(transitions.agents)
         self.states.append(states)
         self.finals.append(finals)
         return next(self._actions)
