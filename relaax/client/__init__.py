@@ -37,7 +37,13 @@ Gymnasium environments:
 ``gymnasium_actions``                               actions as the server's numbers, and back
 ``vector_finals``                                   the last observations of episodes
 ``gymnasium_edges``                                 copies and checks returned values
-``gymnasium_tasks``                                 one environment as a simulator; process tasks"""
+``gymnasium_tasks``                                 one environment as a simulator; process tasks
+Environments with several agents:
+
+``multi_agent_runner``                              plays games of several environments
+``pettingzoo_environments``                         PettingZoo's, in turns or at the same time
+``pettingzoo_runner``                               the task of each process, and a command
+"""
 
 from relaax.client.connector import Backoff
 from relaax.client.failure import Failure

@@ -193,16 +193,9 @@ class RunnerOptions(RunOptions):
         ]
 
 
-def build_parser(description: str) -> argparse.ArgumentParser:
-    """Return a parser with the options that programs for Gymnasium environments share."""
-    parser = argparse.ArgumentParser(description=description, allow_abbrev=False)
-    add_run_options(parser)
-    parser.add_argument(
-        "--env",
-        required=True,
-        metavar="ID",
-        help="the environment's name in Gymnasium; MODULE:NAME imports its module before",
-    )
+def add_environment_options(parser: argparse.ArgumentParser, name: str) -> None:
+    """Add the options of environments that are found by a ``name``, which says how."""
+    parser.add_argument("--env", required=True, metavar="ID", help=name)
     parser.add_argument(
         "--per-connection",
         type=positive,
@@ -211,6 +204,21 @@ def build_parser(description: str) -> argparse.ArgumentParser:
         help="environments that share a process and a connection (default 1: a process for each); "
         "more are faster if a step of the environment is cheap",
     )
+    parser.add_argument(
+        "--env-kwargs",
+        type=_json_object,
+        default={},
+        metavar="JSON",
+        help="further arguments for the environment, as a JSON object",
+    )
+
+
+def build_parser(description: str) -> argparse.ArgumentParser:
+    """Return a parser with the options that programs for Gymnasium environments share."""
+    parser = argparse.ArgumentParser(description=description, allow_abbrev=False)
+    add_run_options(parser)
+    name = "the environment's name in Gymnasium; MODULE:NAME imports its module before"
+    add_environment_options(parser, name)
     parser.add_argument(
         "--record-video",
         type=Path,
@@ -230,13 +238,6 @@ def build_parser(description: str) -> argparse.ArgumentParser:
         default=VideoOptions.most,
         metavar="M",
         help="keep the M newest files (default %(default)s)",
-    )
-    parser.add_argument(
-        "--env-kwargs",
-        type=_json_object,
-        default={},
-        metavar="JSON",
-        help="further arguments for the environment, as a JSON object",
     )
     return parser
 
