@@ -3,8 +3,10 @@
 import logging
 import queue
 import threading
+import time
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Literal, TypeAlias
+from typing import Literal, TypeAlias, get_args
 
 from relaax.algorithm_base import FloatVector, PublishedInfo, Values, ValueSource, Version
 from relaax.errors import BridgeError, ConfigurationError
@@ -15,29 +17,51 @@ _log = logging.getLogger(__name__)
 TIMEOUT_S = 2.0
 
 
-FetchMode: TypeAlias = Literal["step", "episode"]
+FetchMode: TypeAlias = Literal["step", "episode", "second"]
 
 
 @dataclass(frozen=True)
 class PullRule:
-    """Fetch the parameters before each ``interval``-th step, or before each such episode.
+    """Fetch the parameters before each ``interval``-th step, or episode, or every so many seconds.
 
     They are fetched once at the start besides: Surreal's ``fetch_parameter_mode`` and
-    ``fetch_parameter_interval``.
+    ``fetch_parameter_interval``. With seconds they are fetched before the next step.
     """
 
     mode: FetchMode = "step"
     interval: int = 10
 
     def __post_init__(self) -> None:
-        if self.mode not in ("step", "episode"):
+        if self.mode not in get_args(FetchMode):
             raise ConfigurationError(
-                f"parameters are fetched by 'step' or by 'episode', not by {self.mode!r}"
+                f"parameters are fetched by 'step', 'episode' or 'second', not by {self.mode!r}"
             )
         if self.interval < 1:
             raise ConfigurationError(
                 f"parameters are fetched every 1 or more {self.mode}s, not every {self.interval}"
             )
+
+
+    def tracker(self) -> "PeriodicTracker | ClockTracker":
+        """Return the count of steps, of episodes, or of seconds, that says when to fetch."""
+        return (ClockTracker if self.mode == "second" else PeriodicTracker)(self.interval)
+
+
+class ClockTracker:
+    """Says yes at the first count that comes ``interval`` seconds or more after the last yes."""
+
+    def __init__(self, interval: float, clock: Callable[[], float] = time.monotonic) -> None:
+        self._interval = interval
+        self._clock = clock
+        self._since = clock()
+
+    def track_increment(self) -> bool:
+        """Return whether it is time."""
+        now = self._clock()
+        if now - self._since < self._interval:
+            return False
+        self._since = now
+        return True
 
 
 class PeriodicTracker:

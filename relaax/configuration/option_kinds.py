@@ -31,7 +31,7 @@ _CHECKPOINT_FILE = re.compile(r"cp-([0-9]+)(\.json|\.[0-9a-f]{12}\.safetensors)?
 LogLevel = Literal["DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"]
 Workers = Literal["connection", "auto"] | PositiveInt
 ActorModeName = Literal["training", "eval_deterministic", "eval_stochastic"]
-FetchModeName = Literal["step", "episode"]
+FetchModeName = Literal["step", "episode", "second"]
 WhenFullName = Literal["wait", "drop"]
 
 
@@ -250,7 +250,7 @@ EnvironmentOption = Annotated[str, BeforeValidator(_text), Flag("ENV")]
 JsonOption = Annotated[dict[str, Any], BeforeValidator(_mapping), Flag("JSON")]
 ReturnOption = Annotated[float, Flag("RETURN")]
 ActorModeOption = Annotated[ActorModeName, Flag("MODE")]
-FetchModeOption = Annotated[FetchModeName, Flag("step|episode")]
+FetchModeOption = Annotated[FetchModeName, Flag("step|episode|second")]
 WhenFullOption = Annotated[WhenFullName, Flag("wait|drop")]
 WorkersOption = Annotated[Workers, BeforeValidator(_workers), Flag("connection|auto|N")]
 MebibytesOption = Annotated[PositiveFloat, Flag("MIB")]

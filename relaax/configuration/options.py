@@ -317,10 +317,10 @@ class ActorOptions(DeliveringOptions, LogOptions, AccessOptions):
     )
     episodes: kinds.CountOption | None = option(None, "stop after so many episodes of each actor")
     fetch_parameter_mode: kinds.FetchModeOption = option(
-        "step", "whether actors fetch the parameters by steps or by episodes"
+        "step", "whether actors fetch the parameters by steps, by episodes or by seconds"
     )
     fetch_parameter_interval: kinds.CountOption = option(
-        10, "fetch the parameters before each so many-th step, or episode"
+        10, "fetch the parameters before each so many-th step, or episode, or after so many seconds"
     )
     limit_episode_length: kinds.CountOption | None = option(
         None, "cut an episode off after so many steps"

@@ -9,7 +9,6 @@ from typing import Any, NamedTuple
 import gymnasium
 import numpy as np
 
-from relaax.acting.parameter_client import PeriodicTracker
 from relaax.algorithm_base import ConfigBase, EvaluatedPolicy, FloatVector, PublishedInfo
 from relaax.client.action_masks import MaskReader, named_state
 from relaax.client.checks import single_flag, single_number
@@ -135,7 +134,7 @@ class Actor(ABC):
         self._has_fetched = False
         #: Whether the next step that is sent follows no other one.
         self._begins_anew = True
-        self._tracker = PeriodicTracker(session.pull_rule.interval)
+        self._tracker = session.pull_rule.tracker()
         self._metrics = IntervalMetrics(session.metrics)
         self._actions_since_update = self._episodes_since_update = 0
 
@@ -160,7 +159,7 @@ class Actor(ABC):
 
     def pre_action(self, obs: Any) -> None:
         """Prepare for an action; fetch the parameters, by the pull rule."""
-        goes_by_steps = self.actor_mode == TRAINING and self.session.pull_rule.mode == "step"
+        goes_by_steps = self.actor_mode == TRAINING and self.session.pull_rule.mode != "episode"
         if goes_by_steps and self._tracker.track_increment():
             self.fetch_parameter()
 

@@ -77,7 +77,7 @@ class ParameterFetches:
 
     def __init__(self, rule: PullRule, *, evaluates: bool) -> None:
         self._goes_by_episodes = evaluates or rule.mode == "episode"
-        self._tracker = PeriodicTracker(1 if evaluates else rule.interval)
+        self._tracker = PeriodicTracker(1) if evaluates else rule.tracker()
 
     def begin(self, bridge: PulledBridge, client: ParameterClient) -> None:
         """Fetch for ``bridge``, by ``client``, from now on."""

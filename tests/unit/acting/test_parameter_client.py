@@ -7,7 +7,7 @@ import pytest
 from actor_parts import Served
 from processes import wait_for
 
-from relaax.acting.parameter_client import ParameterClient
+from relaax.acting.parameter_client import ClockTracker, ParameterClient, PullRule
 from relaax.errors import BridgeError, ParameterServerAway
 
 
@@ -100,3 +100,13 @@ def test_a_fetch_that_fails_counts_as_nothing_and_the_next_one_is_sent(error, ca
         served.error = None
         assert client.fetch_parameter_with_info().vector is not None
         assert "answers again" in caplog.text
+
+
+def test_a_rule_of_seconds_counts_from_the_last_fetch():
+    now = [100.0]
+    tracker = ClockTracker(5, clock=lambda: now[0])
+    found = []
+    for now[0] in (101.0, 105.0, 106.0, 109.9, 110.0, 130.0, 134.0):
+        found.append(tracker.track_increment())
+    assert found == [False, True, False, False, True, True, False]
+    assert isinstance(PullRule("second", 5).tracker(), ClockTracker)
