@@ -26,6 +26,7 @@ The packages, from the client's end to the servers':
 ``relaax.assembly``       makes a package's exports of an algorithm's builder
 ``relaax.compat``         Surreal's and Memoire's names
 ``relaax.server``         the RLX server, the learner, the actors, the exporter
+``relaax.experiments``    groups of workers, described as Python or YAML
 ``relaax.launcher``       the command ``relaax-train``: all processes of a Procfile
 """
 

@@ -5,6 +5,7 @@
 ``shell_words``       the words of a line's shell command
 ``serial``            the parts of a Procfile that run in one process
 ``check``             mistakes and doubts before anything is started
+``experiment``        the command ``relaax-experiment``, which runs the processes of a trial
 ``new_application``   the command ``relaax-new``, and folders to start from
 ``application_template``  the environment that ``relaax-new`` writes
 ``algorithm_template``    the algorithm that ``relaax-train --new-algorithm`` writes

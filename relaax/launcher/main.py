@@ -92,10 +92,10 @@ class Target:
     address: str
 
 
-def main() -> int:
-    """Run a Procfile and return the exit status."""
+def main(words: Sequence[str] | None = None) -> int:
+    """Run a Procfile and return the exit status; ``words`` stand for those of the command line."""
     parser = _parser()
-    arguments = parser.parse_args()
+    arguments = parser.parse_args(words)
     if not arguments.serial and arguments.steps is not None:
         parser.error("--steps is for --serial")
     for option in ("restart", "concurrency", "on", "log_file", *_AMOUNTS):

@@ -95,6 +95,7 @@ MAY_IMPORT = {
         "relaax/replay",
     ),
     "relaax/compat/memoire": (*GROUND, "relaax/net", "relaax/replay"),
+    "relaax/experiments": ("relaax/algorithm_base", "relaax/configuration"),
     "relaax/launcher/algorithm_template": ("relaax/algorithm_base",),
     "relaax/launcher/application_template": ("relaax/client",),
     "relaax/parameters/process": (*OF_COMMANDS, "relaax/telemetry/training"),
@@ -127,6 +128,7 @@ MAY_IMPORT = {
     # its settings.
     "relaax/launcher": (
         *OF_COMMANDS,
+        "relaax/experiments",
         "relaax/parameters/process",
         "relaax/replay/process",
         "relaax/server/serial",

@@ -1,0 +1,38 @@
+"""Experiments: groups of workers that are described once, as Python or YAML, and run together.
+
+``scheduling``   how many workers of each kind there are, with their resources
+``workers``      the configuration of each worker, with streams between them
+``experiment``   the class that users derive from, and what they register
+``written``      experiments as YAML, and back
+``files``        reads experiments of files
+``checks``       what does not fit together in an experiment
+``policies``     the section of an algorithm that a trainer and its policy describe
+``trial``        the files and command lines of a trial on this machine
+"""
+
+from relaax.experiments.experiment import (
+    Experiment,
+    register_environment,
+    register_experiment,
+    register_policy,
+)
+from relaax.experiments.scheduling import ExperimentScheduling, Scheduling, TasksGroup
+from relaax.experiments.workers import (
+    ActorWorker,
+    AgentSpec,
+    Environment,
+    ExperimentConfig,
+    InferenceStream,
+    Policy,
+    PolicyWorker,
+    SampleStream,
+    Trainer,
+    TrainerWorker,
+)
+
+__all__ = [
+    "ActorWorker", "AgentSpec", "Environment", "Experiment", "ExperimentConfig",
+    "ExperimentScheduling", "InferenceStream", "Policy", "PolicyWorker", "SampleStream",
+    "Scheduling", "TasksGroup", "Trainer", "TrainerWorker", "register_environment",
+    "register_experiment", "register_policy"
+]  # fmt: skip

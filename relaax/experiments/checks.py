@@ -1,0 +1,94 @@
+"""What does not fit together in an experiment, in sentences that name it."""
+
+from collections.abc import Iterator
+
+from relaax.experiments.workers import ActorWorker, InferenceStream, SampleStream
+from relaax.experiments.written import KINDS, NamedExperiment
+
+_INLINE, _NAME = InferenceStream.Type.INLINE, InferenceStream.Type.NAME
+
+
+def mistakes(experiment: NamedExperiment) -> list[str]:
+    """Return a sentence for each mistake."""
+    return [*_counts(experiment), *_actors(experiment), *_policies(experiment)]
+
+
+def _counts(experiment: NamedExperiment) -> Iterator[str]:
+    for kind in KINDS:
+        configured = len(getattr(experiment.config, kind))
+        scheduled = len(experiment.scheduling.of_each(kind))
+        if configured != scheduled:
+            yield f"{configured} {kind} are configured, and {scheduled} are scheduled"
+
+
+def _actors(experiment: NamedExperiment) -> Iterator[str]:
+    said: set[str] = set()
+    for number, actor in enumerate(experiment.config.actors):
+        for mistake in (*_specs(actor), *_streams(actor, experiment)):
+            if mistake not in said:
+                yield f"actors: {number}: {mistake}"
+            said.add(mistake)
+
+
+def _specs(actor: ActorWorker) -> Iterator[str]:
+    for number, spec in enumerate(actor.agent_specs):
+        for key, streams in (
+            ("inference_stream_idx", actor.inference_streams),
+            ("sample_stream_idx", actor.sample_streams),
+        ):
+            index = getattr(spec, key)
+            if index >= len(streams):
+                yield f"agent_specs: {number}: {key}: is {index}, and there are {len(streams)}"
+    if actor.spec_of(0) is None:
+        patterns = ", ".join(repr(spec.index_regex) for spec in actor.agent_specs)
+        yield f"agent_specs: no index_regex matches agent 0; there are: {patterns or 'no patterns'}"
+
+
+def _streams(actor: ActorWorker, experiment: NamedExperiment) -> Iterator[str]:
+    config = experiment.config
+    served = {each.inference_stream.stream_name for each in config.policies}
+    taken = {each.sample_stream.stream_name for each in config.trainers}
+    for inference in actor.inference_streams:
+        if inference.type_ is _NAME and inference.stream_name not in served:
+            yield _unknown("inference stream", inference.stream_name, served, "policy worker")
+    for sample in actor.sample_streams:
+        if sample.type_ is SampleStream.Type.NAME and sample.stream_name not in taken:
+            yield _unknown("sample stream", sample.stream_name, taken, "trainer")
+
+
+def _policies(experiment: NamedExperiment) -> Iterator[str]:
+    config = experiment.config
+    trained = {trainer.policy_name for trainer in config.trainers}
+    users = [(f"policies: {n}", worker.policy_name) for n, worker in enumerate(config.policies)]
+    users += [
+        (f"actors: {n}", stream.policy_name)
+        for n, actor in enumerate(config.actors)
+        for stream in actor.inference_streams
+        if stream.policy_name is not None
+    ]
+    for place, name in users:
+        if name not in trained:
+            yield f"{place}: {_unknown('policy', name, trained, 'trainer')}"
+    by_stream: dict[str, str] = {}
+    for number, worker in enumerate(config.policies):
+        stream = worker.inference_stream
+        if stream.type_ is not _NAME:
+            yield f"policies: {number}: inference_stream: must be the name of a stream"
+        elif by_stream.setdefault(stream.stream_name, worker.policy_name) != worker.policy_name:
+            yield (
+                f"policies: {number}: the stream {stream.stream_name!r} has another policy, "
+                f"{by_stream[stream.stream_name]!r}"
+            )
+    for number, trainer in enumerate(config.trainers):
+        for other in config.trainers[:number]:
+            if other.policy_name == trainer.policy_name and other != trainer:
+                yield (
+                    f"trainers: {number}: another trainer of policy {trainer.policy_name!r} has "
+                    "other keys; trainers of one policy are alike"
+                )
+                break
+
+
+def _unknown(kind: str, name: str, known: set[str], owner: str) -> str:
+    there = ", ".join(sorted(known)) or "no names"
+    return f"no {owner} has the {kind} {name!r}; there are: {there}"

@@ -1,0 +1,74 @@
+"""Experiments in files: Python, whose classes are registered, or YAML."""
+
+import importlib.util
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from relaax.errors import ConfigurationError, did_you_mean_one_of
+from relaax.experiments.experiment import Registry, collecting
+from relaax.experiments.written import NamedExperiment, from_yaml
+
+_YAML = (".yaml", ".yml")
+
+
+def experiments_in(file: Path) -> list[str]:
+    """Return the names of the experiments of a file, in their order."""
+    if file.suffix in _YAML:
+        return [from_yaml(file).name]
+    return list(_run(file).experiments)
+
+
+def load_experiment(file: Path, name: str | None = None) -> NamedExperiment:
+    """Return an experiment of a file, by its name where there are several.
+
+    ConfigurationError where there is no such file or name.
+    """
+    if file.suffix in _YAML:
+        experiment = from_yaml(file)
+        _chosen(file, [experiment.name], name)
+        return experiment
+    registry = _run(file)
+    chosen = _chosen(file, list(registry.experiments), name)
+    made = registry.experiments[chosen]()
+    return NamedExperiment(
+        chosen,
+        made.scheduling_setup(),
+        made.initial_setup(),
+        registry.environments,
+        registry.policies,
+    )
+
+
+def _chosen(file: Path, names: list[str], name: str | None) -> str:
+    if name is None and len(names) == 1:
+        return names[0]
+    there = ", ".join(names) or "no experiments"
+    if name is None:
+        raise ConfigurationError(f"{file} has {there}: choose one with -e")
+    if name not in names:
+        meant = did_you_mean_one_of(name, names)
+        raise ConfigurationError(f"{file} has no experiment {name!r}; it has {there}{meant}")
+    return name
+
+
+def _run(file: Path) -> Registry:
+    """Run a file of Python, and return the names that it registers."""
+    spec = importlib.util.spec_from_file_location(file.stem, file)
+    if not file.is_file() or spec is None or spec.loader is None:
+        raise ConfigurationError(f"there is no file {file} of Python (.py) or YAML (.yaml)")
+    module = importlib.util.module_from_spec(spec)
+    with collecting() as registry, _importing_beside(file):
+        spec.loader.exec_module(module)
+    return registry
+
+
+@contextmanager
+def _importing_beside(file: Path) -> Iterator[None]:
+    """Let a file import modules of its own folder, as a program may."""
+    sys.path.insert(0, str(file.resolve().parent))
+    try:
+        yield
+    finally:
+        sys.path.pop(0)

@@ -1,0 +1,54 @@
+"""How many workers of each kind an experiment has, and the resources of each."""
+
+from typing import Any
+
+from pydantic import Field, NonNegativeFloat, NonNegativeInt, PositiveInt
+
+from relaax.algorithm_base import Section
+
+
+class Scheduling(Section):
+    """The resources of one worker: cores, GPUs (0.25 shares one four ways), megabytes."""
+
+    cpu: PositiveInt = 1
+    gpu: NonNegativeFloat = 0.0
+    mem: PositiveInt = 1024
+
+    @classmethod
+    def actor_worker_default(cls, **others: Any) -> "Scheduling":
+        """Return the resources of an actor worker, with ``others`` in their place."""
+        return cls(**{"cpu": 1, "gpu": 0, "mem": 1024, **others})
+
+    @classmethod
+    def policy_worker_default(cls, **others: Any) -> "Scheduling":
+        """Return the resources of a policy worker, with ``others`` in their place."""
+        return cls(**{"cpu": 2, "gpu": 0, "mem": 1024, **others})
+
+    @classmethod
+    def trainer_worker_default(cls, **others: Any) -> "Scheduling":
+        """Return the resources of a trainer worker, with ``others`` in their place."""
+        return cls(**{"cpu": 2, "gpu": 0, "mem": 1024, **others})
+
+
+class TasksGroup(Section):
+    """So many workers with the same resources."""
+
+    count: NonNegativeInt
+    scheduling: Scheduling
+
+
+class ExperimentScheduling(Section):
+    """The groups of each kind of worker, in the order of the workers' configurations."""
+
+    actors: TasksGroup | list[TasksGroup] = Field(default_factory=list)
+    policies: TasksGroup | list[TasksGroup] = Field(default_factory=list)
+    trainers: TasksGroup | list[TasksGroup] = Field(default_factory=list)
+
+    def groups(self, kind: str) -> list[TasksGroup]:
+        """Return the groups of ``actors``, ``policies`` or ``trainers``."""
+        found = getattr(self, kind)
+        return [found] if isinstance(found, TasksGroup) else list(found)
+
+    def of_each(self, kind: str) -> list[Scheduling]:
+        """Return the resources of each worker of a kind."""
+        return [group.scheduling for group in self.groups(kind) for _ in range(group.count)]

@@ -1,0 +1,172 @@
+"""The workers of an experiment: which environments, policies and streams each of them has.
+
+Seed 002, "Configuring Your Experiment". A stream's name in the place of a stream means a stream of
+the type ``NAME``.
+"""
+
+import re
+from collections.abc import Mapping
+from enum import Enum
+from typing import Annotated, Any
+
+from pydantic import BeforeValidator, Field, NonNegativeInt, PositiveInt, field_validator
+
+from relaax.algorithm_base import Section
+from relaax.algorithm_base.config_base import require_effect
+
+
+class Environment(Section):
+    """An environment: its type, and the arguments that it is made with.
+
+    ``type_`` is a name of ``register_environment``, of Gymnasium (``CartPole-v1``), MODULE:NAME to
+    import a module before, or FILE.py:CLASS.
+    """
+
+    type_: str
+    args: dict[str, Any] = Field(default_factory=dict)
+
+
+class Policy(Section):
+    """A policy: its type, and keys of the algorithm's section that describe its network.
+
+    ``type_`` is a name of ``register_policy``, or ``section``, whose ``args`` are all keys.
+    """
+
+    type_: str
+    args: dict[str, Any] = Field(default_factory=dict)
+
+
+class Trainer(Section):
+    """An algorithm by its name, and keys of its section."""
+
+    type_: str
+    args: dict[str, Any] = Field(default_factory=dict)
+
+
+class InferenceStream(Section):
+    """The way of an agent's observations to a policy, and of actions back."""
+
+    class Type(Enum):
+        """Where the policy is: in policy workers of the stream, or in the actor worker itself."""
+
+        NAME = "NAME"
+        INLINE = "INLINE"
+
+    type_: Annotated[Type, BeforeValidator(lambda value: _of_enum(InferenceStream.Type, value))]
+    #: Without effect where the policy is inline.
+    stream_name: str
+    #: Of an inline policy.
+    policy: Policy | None = None
+    policy_name: str | None = None
+    #: Seconds between two pulls of an inline policy; None: one at each reset of the environment.
+    pull_interval_seconds: PositiveInt | None = None
+
+    def model_post_init(self, context: Any) -> None:
+        """Refuse keys that do not belong to the type."""
+        if self.type_ is InferenceStream.Type.INLINE:
+            if self.policy is None or self.policy_name is None:
+                raise ValueError("an inline stream needs policy and policy_name")
+        else:
+            inline = ("policy", "policy_name", "pull_interval_seconds")
+            require_effect(self, inline, "type_: INLINE")
+
+
+class SampleStream(Section):
+    """The way of steps to a trainer."""
+
+    class Type(Enum):
+        """Who takes the steps: the workers that name the stream, or nobody."""
+
+        NAME = "NAME"
+        NULL = "NULL"
+
+    type_: Annotated[Type, BeforeValidator(lambda value: _of_enum(SampleStream.Type, value))]
+    stream_name: str = ""
+
+
+def _inference(value: Any) -> Any:
+    return {"type_": "NAME", "stream_name": value} if isinstance(value, str) else value
+
+
+def _sample(value: Any) -> Any:
+    return {"type_": "NAME", "stream_name": value} if isinstance(value, str) else value
+
+
+#: A stream, or the name of one.
+Inference = Annotated[InferenceStream, BeforeValidator(_inference)]
+Sample = Annotated[SampleStream, BeforeValidator(_sample)]
+
+
+class AgentSpec(Section):
+    """Which agents of an environment choose by which stream, and where their steps go.
+
+    The first specification counts whose ``index_regex`` matches all of an agent's index, written
+    as a number.
+    """
+
+    index_regex: str
+    inference_stream_idx: NonNegativeInt
+    sample_stream_idx: NonNegativeInt
+
+    @field_validator("index_regex")
+    @classmethod
+    def _compiles(cls, value: str) -> str:
+        try:
+            re.compile(value)
+        except re.error as error:
+            raise ValueError(f"is no regular expression: {error}") from error
+        return value
+
+    def matches(self, agent: int) -> bool:
+        """Return whether this one counts for the agent of that index."""
+        return re.fullmatch(self.index_regex, str(agent)) is not None
+
+
+class ActorWorker(Section):
+    """Holds an environment, and acts in it."""
+
+    env: Environment
+    inference_streams: list[Inference]
+    sample_streams: list[Sample]
+    agent_specs: list[AgentSpec]
+
+    def spec_of(self, agent: int) -> AgentSpec | None:
+        """Return the first specification that matches an agent; None if none does."""
+        return next((spec for spec in self.agent_specs if spec.matches(agent)), None)
+
+
+class PolicyWorker(Section):
+    """Answers the requests of an inference stream with the newest parameters of a policy."""
+
+    policy_name: str
+    inference_stream: Inference
+    policy: Policy
+
+
+class TrainerWorker(Section):
+    """Learns a policy from the steps of a sample stream."""
+
+    policy_name: str
+    trainer: Annotated[
+        Trainer, BeforeValidator(lambda v: {"type_": v} if isinstance(v, str) else v)
+    ]
+    policy: Policy
+    sample_stream: Sample
+
+
+class ExperimentConfig(Section):
+    """The configurations of all workers."""
+
+    actors: list[ActorWorker] = Field(default_factory=list)
+    policies: list[PolicyWorker] = Field(default_factory=list)
+    trainers: list[TrainerWorker] = Field(default_factory=list)
+
+
+def _of_enum(kind: type[Enum], value: Any) -> Any:
+    """Return the member that a file names."""
+    if not isinstance(value, str):
+        return value
+    members: Mapping[str, Enum] = kind.__members__
+    if value not in members:
+        raise ValueError(f"must be one of {', '.join(members)}, is {value!r}")
+    return members[value]

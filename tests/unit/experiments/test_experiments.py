@@ -1,0 +1,264 @@
+"""Experiments as Python and as YAML: the same object either way, and mistakes by name."""
+
+import pytest
+
+from relaax.errors import ConfigurationError
+from relaax.experiments import (
+    ActorWorker,
+    AgentSpec,
+    Environment,
+    ExperimentConfig,
+    ExperimentScheduling,
+    InferenceStream,
+    Policy,
+    PolicyWorker,
+    SampleStream,
+    Scheduling,
+    TasksGroup,
+    Trainer,
+    TrainerWorker,
+)
+from relaax.experiments.checks import mistakes
+from relaax.experiments.files import experiments_in, load_experiment
+from relaax.experiments.trial import Trial
+from relaax.experiments.written import NamedExperiment, from_yaml, to_yaml
+
+POLICY = Policy(type_="section", args={"state_size": [4], "action_size": 2})
+INLINE = InferenceStream(
+    type_=InferenceStream.Type.INLINE,
+    stream_name="",
+    policy=POLICY,
+    policy_name="default",
+    pull_interval_seconds=None,
+)
+EVERY = AgentSpec(index_regex=".*", inference_stream_idx=0, sample_stream_idx=0)
+
+
+def actor(streams=("default",), samples=("default",), specs=(EVERY,), **args):
+    return ActorWorker(
+        env=Environment(type_="CartPole-v1", args=args),
+        inference_streams=list(streams),
+        sample_streams=list(samples),
+        agent_specs=list(specs),
+    )
+
+
+def trainer(name="default", **others):
+    keys = {"trainer": "ppo", "policy": POLICY, "sample_stream": name, **others}
+    return TrainerWorker(policy_name=name, **keys)
+
+
+def policy_worker(name="default", stream="default"):
+    return PolicyWorker(policy_name=name, inference_stream=stream, policy=POLICY)
+
+
+def experiment(actors=(), policies=(), trainers=(), scheduled=None):
+    config = ExperimentConfig(actors=list(actors), policies=list(policies), trainers=list(trainers))
+    counts = {kind: len(getattr(config, kind)) for kind in ("actors", "policies", "trainers")}
+    groups = {
+        kind: TasksGroup(count=count, scheduling=Scheduling())
+        for kind, count in {**counts, **(scheduled or {})}.items()
+    }
+    return NamedExperiment("example", ExperimentScheduling(**groups), config)
+
+
+#: Seed 002, "Configuring Your Experiment", for three workers in the place of sixteen.
+ATARI = NamedExperiment(
+    "example-atari",
+    ExperimentScheduling(
+        actors=TasksGroup(count=3, scheduling=Scheduling.actor_worker_default(cpu=1, mem=1024)),
+        policies=[
+            TasksGroup(count=2, scheduling=Scheduling.policy_worker_default(gpu=0.25, mem=10240))
+        ],
+        trainers=TasksGroup(count=1, scheduling=Scheduling.trainer_worker_default(cpu=4)),
+    ),
+    ExperimentConfig(
+        actors=[actor(game_name="PongNoFrameskip-v4") for _ in range(3)],
+        policies=[policy_worker() for _ in range(2)],
+        trainers=[trainer(trainer=Trainer(type_="ppo", args={"entropy_beta": 1e-3}))],
+    ),
+    {"atari": "games.py:Atari"},
+    {"atari_naive_rnn": {"state_size": [84, 84]}},
+)
+
+
+@pytest.mark.parametrize(
+    "described",
+    [
+        ATARI,
+        experiment(
+            [actor([INLINE]), actor([INLINE], [SampleStream(type_="NULL")])], [], [trainer()]
+        ),
+    ],
+)
+def test_the_same_experiment_is_read_that_was_written(tmp_path, described):
+    file = tmp_path / "experiment.yaml"
+    file.write_text(to_yaml(described))
+    assert from_yaml(file) == described
+    assert to_yaml(from_yaml(file)) == to_yaml(described)
+
+
+def test_workers_that_are_alike_are_written_once_and_streams_by_their_names():
+    text = to_yaml(ATARI)
+    assert text.count("game_name") == 1
+    assert "- count: 3\n" in text
+    assert "inference_stream: default\n" in text
+
+
+@pytest.mark.parametrize(
+    ("written", "expected"),
+    [
+        ("index_regex", "actors: 0: agent_specs: 0: index_regx: no such key"),
+        ("sample_streams", "actors: 0: sample_steams: no such key"),
+        ("type_: CartPole-v1", "actors: 0: env: typ: no such key"),
+    ],
+)
+def test_an_unknown_key_is_an_error_with_its_path(tmp_path, written, expected):
+    file = tmp_path / "experiment.yaml"
+    wrong = expected.split(": ")[-2]
+    right = written.partition(":")[0]
+    text = to_yaml(experiment([actor([INLINE])], [], [trainer()]))
+    file.write_text(text.replace(f"{right}:", f"{wrong}:", 1))
+    with pytest.raises(ConfigurationError, match=expected):
+        from_yaml(file)
+
+
+@pytest.mark.parametrize(
+    ("described", "expected"),
+    [
+        (
+            experiment([actor([INLINE])] * 16, [], [trainer()], {"actors": 12}),
+            "16 actors are configured, and 12 are scheduled",
+        ),
+        (
+            experiment([actor(["defualt"])], [policy_worker()], [trainer()]),
+            "actors: 0: no policy worker has the inference stream 'defualt'; there are: default",
+        ),
+        (
+            experiment([actor([INLINE], ["train"])], [], [trainer()]),
+            "actors: 0: no trainer has the sample stream 'train'; there are: default",
+        ),
+        (
+            experiment([actor()], [policy_worker("other")], [trainer()]),
+            "policies: 0: no trainer has the policy 'other'; there are: default",
+        ),
+        (
+            experiment(
+                [actor([INLINE], specs=[EVERY.model_copy(update={"inference_stream_idx": 1})])],
+                [],
+                [trainer()],
+            ),
+            "actors: 0: agent_specs: 0: inference_stream_idx: is 1, and there are 1",
+        ),
+        (
+            experiment(
+                [actor([INLINE], specs=[EVERY.model_copy(update={"index_regex": "[1-3]"})])],
+                [],
+                [trainer()],
+            ),
+            "actors: 0: agent_specs: no index_regex matches agent 0; there are: '[1-3]'",
+        ),
+        (
+            experiment([actor([INLINE])], [], [trainer(), trainer(trainer="da3c")]),
+            "trainers: 1: another trainer of policy 'default' has other keys; trainers of one "
+            "policy are alike",
+        ),
+    ],
+)
+def test_mistakes_are_named(described, expected):
+    assert mistakes(described) == [expected]
+
+
+def test_the_first_specification_that_matches_counts():
+    """Seed 002, "Matching Agents to streams", example 2; all of an index must match."""
+    specs = [
+        AgentSpec(index_regex="[0-3]", inference_stream_idx=0, sample_stream_idx=0),
+        AgentSpec(index_regex="[3-6]", inference_stream_idx=1, sample_stream_idx=1),
+    ]
+    found = [actor(specs=specs).spec_of(agent) for agent in (0, 3, 4, 6, 13)]
+    assert found == [specs[0], specs[0], specs[1], specs[1], None]
+
+
+@pytest.mark.parametrize(
+    ("keys", "expected"),
+    [
+        ({"type_": "INLINE"}, "an inline stream needs policy and policy_name"),
+        ({"type_": "NAME", "policy_name": "a"}, "policy_name: no effect without type_: INLINE"),
+        ({"type_": "REMOTE"}, "must be one of NAME, INLINE, is 'REMOTE'"),
+    ],
+)
+def test_streams_that_cannot_be_are_refused(keys, expected):
+    with pytest.raises(ValueError, match=expected):
+        InferenceStream(**keys, stream_name="one")
+
+
+PYTHON = """
+from relaax.experiments import *
+from others import NAME
+
+
+class Small(Experiment):
+    def scheduling_setup(self):
+        return ExperimentScheduling()
+
+    def initial_setup(self):
+        return ExperimentConfig()
+
+
+register_experiment("first", Small)
+register_experiment(NAME, Small)
+"""
+
+
+def test_a_file_of_python_has_the_experiments_that_it_registers(tmp_path):
+    (tmp_path / "others.py").write_text("NAME = 'second'\n")
+    file = tmp_path / "experiments.py"
+    file.write_text(PYTHON)
+    for _ in range(2):  # names of one run are no names of the next
+        assert experiments_in(file) == ["first", "second"]
+    assert load_experiment(file, "second").name == "second"
+    with pytest.raises(ConfigurationError, match="has first, second: choose one with -e"):
+        load_experiment(file)
+    with pytest.raises(ConfigurationError, match="no experiment 'secund'; it has first, second"):
+        load_experiment(file, "secund")
+
+
+def trial_of(described, directory):
+    ports = iter(range(7100, 7200))
+    return Trial(described, directory, lambda: next(ports))
+
+
+def test_actors_choose_at_policy_workers_and_send_steps_to_trainers_by_their_index(tmp_path):
+    described = experiment(
+        [actor() for _ in range(3)], [policy_worker() for _ in range(2)], [trainer(), trainer()]
+    )
+    lines = dict(trial_of(described, tmp_path / "trial").lines())
+    assert [name for name in lines if name.startswith("policy")] == ["policy0", "policy1"]
+    servers = ["--inference-servers", "localhost:7103", "localhost:7104"]
+    first, second = lines["actors0-0"], lines["actors0-1"]
+    for words, learner, count in ((first, 7101, "2"), (second, 7102, "1")):
+        assert words[words.index("--learner") + 1] == f"localhost:{learner}"
+        assert words[words.index("--actors") + 1] == count
+        begin = words.index("--inference-servers")
+        assert words[begin : begin + 3] == servers
+
+
+@pytest.mark.parametrize(("seconds", "expected"), [(None, ["episode", "1"]), (5, ["second", "5"])])
+def test_inline_policies_are_pulled_at_resets_or_by_the_clock(tmp_path, seconds, expected):
+    stream = INLINE.model_copy(update={"pull_interval_seconds": seconds})
+    described = experiment([actor([stream])], [], [trainer()])
+    words = dict(trial_of(described, tmp_path).lines())["actors0"]
+    begin = words.index("--fetch-parameter-mode")
+    assert [words[begin + 1], words[begin + 3]] == expected
+
+
+def test_a_trial_goes_on_and_another_experiment_does_not_take_its_place(tmp_path):
+    place = tmp_path / "trial1"
+    described = experiment([actor([INLINE])], [], [trainer()])
+    trial_of(described, place).write()
+    procfile = trial_of(described, place).write()
+    assert from_yaml(place / "experiment.yaml") == described
+    assert procfile.read_text().startswith("default-ps: exec relaax-parameter-server --config ")
+    other = experiment([actor([INLINE])] * 2, [], [trainer()])
+    with pytest.raises(ConfigurationError, match="another form of this experiment"):
+        trial_of(other, place).write()
