@@ -41,7 +41,6 @@ class PullRule:
                 f"parameters are fetched every 1 or more {self.mode}s, not every {self.interval}"
             )
 
-
     def tracker(self) -> "PeriodicTracker | ClockTracker":
         """Return the count of steps, of episodes, or of seconds, that says when to fetch."""
         return (ClockTracker if self.mode == "second" else PeriodicTracker)(self.interval)
