@@ -6,9 +6,8 @@ import sys
 
 import pytest
 from processes import REPOSITORY, Training
+from shipped import shipped
 from worker_modes import SHARED
-
-from relaax.configuration.yaml_reader import read_yaml
 
 pytestmark = [pytest.mark.learning, pytest.mark.timeout(600)]
 
@@ -21,9 +20,7 @@ def test_a_policy_that_plays_against_itself_beats_a_player_at_random_from_both_s
     training: Training, capsys: pytest.CaptureFixture[str]
 ):
     """With the shipped configuration; no move is ever a forbidden one."""
-    algorithm = read_yaml(REPOSITORY / "config" / "ppo_tictactoe.yaml")["algorithm"]
-    algorithm["path"] = str(REPOSITORY / "algorithms" / algorithm.pop("name"))
-    training.configure(algorithm)
+    training.configure(shipped("ppo_tictactoe.yaml"))
     training.start_parameter_server()
     training.start_learner()
     training.start_rlx_server()
