@@ -49,7 +49,7 @@ class SlotPolicies(Protocol):
         """Return the policy that the episode in ``slot`` is played with, if that is known."""
 
     def close(self) -> None:
-        """End what asks for newer parameters."""
+        """Ask for newer parameters no longer."""
 
 
 class PolicySource:
@@ -117,7 +117,7 @@ class PoliciesByName(Protocol):
         """Raise an error that no later call would mend, if any."""
 
     def close(self) -> None:
-        """End what asks for newer parameters."""
+        """Ask for newer parameters no longer."""
 
 
 class PulledPolicies:
@@ -170,7 +170,7 @@ class PulledPolicies:
         self._puller.close()
 
     def _newest(self, name: str) -> CurrentPolicy:
-        """Return what has the newest parameters of a name; they are asked for if it is new."""
+        """Return the policy of a name with its newest parameters, which are asked for at first."""
         if name not in self._by_name:
             source = self._source_of(name)
             policy = CurrentPolicy(self._unpack, source.pull(), name)
@@ -213,7 +213,7 @@ class VariantPolicies:
         self._made = {name: made for name, made in self._made.items() if name in names}
 
     def check(self) -> None:
-        """See PoliciesByName: what keeps the default policy up to date raises its own."""
+        """See PoliciesByName: the source of the default policy raises its own errors."""
 
     def close(self) -> None:
         """See PoliciesByName: nothing is asked for."""

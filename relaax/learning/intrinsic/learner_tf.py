@@ -10,7 +10,7 @@ import numpy.typing as npt
 from relaax.algorithm_base import FloatVector, Gradient, Learner, Step, Values, Version
 from relaax.learning.filters import Filters
 from relaax.learning.intrinsic.networks import RETURNS, IntrinsicNetworks
-from relaax.learning.intrinsic.part_tf import FloatArray, IntArray, IntrinsicPart, Place, pieces
+from relaax.learning.intrinsic.part_tf import FloatArray, Indices, IntArray, IntrinsicPart, pieces
 from relaax.learning.policy import CurrentPolicy
 from relaax.learning.returns_tf import n_step_targets
 from relaax.learning.rollouts import ROLLOUTS, RolloutBatch
@@ -23,13 +23,13 @@ PARAMETERS = "intrinsic/parameters"
 
 
 @dataclass(frozen=True)
-class Paid:
+class RewardedRollouts:
     """Rollouts with the rewards that the algorithm learns from, and the part's own lesson."""
 
     rollouts: RolloutBatch
     #: The steps that are rewarded and learnt from.
-    place: Place
-    #: float32 [T, K]: what intrinsic values should be.
+    indices: Indices
+    #: float32 [T, K]: targets of intrinsic values.
     returns: FloatArray
     terms: Mapping[str, float]
 
@@ -86,34 +86,34 @@ class IntrinsicLearner(Learner):
                 terms |= learnt
             yield replace(step, update=update, terms={**step.terms, **terms})
 
-    def paid(self, batch: RolloutBatch, *, is_fresh: bool = True) -> Paid:
+    def paid(self, batch: RolloutBatch, *, is_fresh: bool = True) -> RewardedRollouts:
         """Return rollouts with intrinsic rewards; the returns of fresh ones are in statistics.
 
         The first ones are paid nothing, while there are no statistics to divide by: errors about
         numbers of any size would be rewards of any size.
         """
         counts = self.part.method.counts(batch) & self.part.has_statistics
-        place = np.nonzero(counts)
+        indices = np.nonzero(counts)
         rewards, weight = np.zeros_like(batch.rewards), self._section.weight
-        rewards[place] = self.part.rewards(self._vector, batch, place)
-        none = np.zeros_like(rewards)
-        terms = {"intrinsic reward": float(rewards.sum() / max(len(place[0]), 1))}
+        rewards[indices] = self.part.rewards(self._vector, batch, indices)
+        zeros = np.zeros_like(rewards)
+        terms = {"intrinsic reward": float(rewards.sum() / max(len(indices[0]), 1))}
         if self._section.gamma is None or self._deviation is None:
             learnt = replace(batch, rewards=batch.rewards + weight * rewards)
-            return Paid(learnt, place, none, terms)
+            return RewardedRollouts(learnt, indices, zeros, terms)
         deviation = np.float32(1 / np.ravel(self._deviation.scale.factor)[0])
         values = self.part.values(self._vector, batch) * deviation
         returns, _ = n_step_targets(
-            rewards, none, batch.valid, values, self._section.gamma, self._section.trace_decay
+            rewards, zeros, batch.valid, values, self._section.gamma, self._section.trace_decay
         )
         if is_fresh:
             self._deviation.gather(returns.numpy()[counts][:, np.newaxis])
         if not self._deviation.has_statistics:
-            return Paid(batch, np.nonzero(np.zeros_like(counts)), none, terms)
-        apart = self._section.gamma - self._discount * (1 - batch.terminated)
-        more = batch.valid * (rewards + apart * values[1:]) / deviation
-        learnt = replace(batch, rewards=(batch.rewards + weight * more).astype(np.float32))
-        return Paid(learnt, place, returns.numpy() / deviation, terms)
+            return RewardedRollouts(batch, np.nonzero(np.zeros_like(counts)), zeros, terms)
+        discount_gap = self._section.gamma - self._discount * (1 - batch.terminated)
+        intrinsic = batch.valid * (rewards + discount_gap * values[1:]) / deviation
+        learnt = replace(batch, rewards=(batch.rewards + weight * intrinsic).astype(np.float32))
+        return RewardedRollouts(learnt, indices, returns.numpy() / deviation, terms)
 
     def take(self, values: Values) -> None:
         """See Learner."""
@@ -167,22 +167,26 @@ class IntrinsicLearner(Learner):
             raise RuntimeError("the parameters in use came without their vector")
         return vector[self._size :]
 
-    def _extended(self, update: Gradient, paid: Paid) -> tuple[Gradient, dict[str, float]]:
+    def _extended(
+        self, update: Gradient, paid: RewardedRollouts
+    ) -> tuple[Gradient, dict[str, float]]:
         """Return a gradient with that of the part behind it, and terms of the loss."""
-        count = len(paid.place[0])
+        count = len(paid.indices[0])
         some = self._random.permutation(count)[: self._section.batch_size]
         own, terms = self._gradient_of(paid, some)
         return replace(update, vector=np.concatenate([update.vector, own])), terms
 
-    def _learn(self, paid: Paid, own: FloatVector) -> dict[str, float]:
+    def _learn(self, paid: RewardedRollouts, own: FloatVector) -> dict[str, float]:
         """Move ``own`` by all steps once; return the terms of the loss of the last ones."""
-        order, terms = self._random.permutation(len(paid.place[0])), dict[str, float]()
+        order, terms = self._random.permutation(len(paid.indices[0])), dict[str, float]()
         for some in pieces(len(order), self._section.batch_size):
             gradient, terms = self._gradient_of(paid, order[some])
             self._optimizer.apply(own, gradient, self._section.learning_rate)
         return terms
 
-    def _gradient_of(self, paid: Paid, some: IntArray) -> tuple[FloatVector, dict[str, float]]:
-        rows, columns = paid.place
-        place = rows[some], columns[some]
-        return self.part.gradient(self._vector, paid.rollouts, place, paid.returns[place])
+    def _gradient_of(
+        self, paid: RewardedRollouts, some: IntArray
+    ) -> tuple[FloatVector, dict[str, float]]:
+        rows, columns = paid.indices
+        indices = rows[some], columns[some]
+        return self.part.gradient(self._vector, paid.rollouts, indices, paid.returns[indices])

@@ -29,7 +29,7 @@ FloatArray = npt.NDArray[np.float32]
 IntArray = npt.NDArray[np.int64]
 
 #: Rows of a batch of rollouts, and their rollouts: [N] each.
-Place = tuple[npt.NDArray[np.intp], ...]
+Indices = tuple[npt.NDArray[np.intp], ...]
 
 #: Normalised numbers of observations lie within these: Burda et al. 2018, section 2.4.
 MOST_DEVIATIONS = 5.0
@@ -69,18 +69,18 @@ class IntrinsicPart:
 
     def gather(self, batch: RolloutBatch) -> None:
         """Take note of the observations of steps."""
-        place = np.nonzero(batch.valid > 0)
+        indices = np.nonzero(batch.valid > 0)
         for name, each in self._states.items():
             observations = batch.observations
             part = observations[name] if isinstance(observations, dict) else observations
-            each.gather(part[place].reshape(len(place[0]), each.width))
+            each.gather(part[indices].reshape(len(indices[0]), each.width))
 
-    def rewards(self, vector: FloatVector, batch: RolloutBatch, place: Place) -> FloatArray:
+    def rewards(self, vector: FloatVector, batch: RolloutBatch, indices: Indices) -> FloatArray:
         """Return the rewards [N] of steps."""
-        rows, columns = place
-        rewards, none = np.zeros(len(rows), np.float32), np.zeros(len(rows), np.float32)
+        rows, columns = indices
+        rewards, zeros = np.zeros(len(rows), np.float32), np.zeros(len(rows), np.float32)
         for some in pieces(len(rows), self._size):
-            steps = self._seen(batch, (rows[some], columns[some]), none[some])
+            steps = self._seen(batch, (rows[some], columns[some]), zeros[some])
             found = self._rewards_graph((tf.constant(vector),), *_columns(steps))
             rewards[some] = found.numpy()[: len(some)]
         return rewards
@@ -98,26 +98,26 @@ class IntrinsicPart:
         return values
 
     def gradient(
-        self, vector: FloatVector, batch: RolloutBatch, place: Place, returns: FloatArray
+        self, vector: FloatVector, batch: RolloutBatch, indices: Indices, returns: FloatArray
     ) -> tuple[FloatVector, dict[str, float]]:
         """Return the gradient of the mean loss of N steps, and its terms.
 
-        returns: what intrinsic values should be, [N]. A gradient that is not finite is one of
+        returns: targets of intrinsic values, [N]. A gradient that is not finite is one of
         zeros: it must not spoil the algorithm's.
         """
-        steps = self._seen(batch, place, returns)
+        steps = self._seen(batch, indices, returns)
         found, terms = self._gradient_graph((tf.constant(vector),), *_columns(steps))
         gradient = found.numpy()
         if not np.isfinite(gradient).all():
             gradient = np.zeros_like(gradient)
         return gradient, {name: float(term) for name, term in terms.items()}
 
-    def _seen(self, batch: RolloutBatch, place: Place, returns: FloatArray) -> SeenSteps:
+    def _seen(self, batch: RolloutBatch, indices: Indices, returns: FloatArray) -> SeenSteps:
         """Return some steps as the graphs are given them, with rows of zeros behind them."""
-        rows, columns = place
-        actions = batch.actions[place]
+        rows, columns = indices
+        actions = batch.actions[indices]
         steps = SeenSteps(
-            observations=self._normalized(batch.observations, place),
+            observations=self._normalized(batch.observations, indices),
             following=self._normalized(batch.observations, (rows + 1, columns)),
             actions=actions,
             action_inputs=previous_input(self.networks.actions, actions),
@@ -132,9 +132,9 @@ class IntrinsicPart:
             )
         )
 
-    def _normalized(self, observations: Observations, place: Place) -> Any:
+    def _normalized(self, observations: Observations, indices: Indices) -> Any:
         named = observations if isinstance(observations, dict) else {UNNAMED: observations}
-        some = {name: named[name][place] for name in self._states}
+        some = {name: named[name][indices] for name in self._states}
         seen = mapped(_cut, scaled_states(self._states, some))
         return seen[UNNAMED] if seen.keys() == {UNNAMED} else seen
 

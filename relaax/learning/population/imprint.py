@@ -1,4 +1,4 @@
-"""The numbers behind a population's parameters: which candidates they are, and of what.
+"""The numbers behind a population's parameters: a stamp of the generation, and digests of keys.
 
 A policy is published with its *stamp*, two numbers that no other generation has, so that an episode
 counts for the candidates that it was played with and for no others, whatever happens to versions.

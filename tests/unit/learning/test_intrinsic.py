@@ -196,7 +196,7 @@ def test_nothing_is_paid_before_there_are_statistics_of_states_and_of_returns():
     assert parts.step()["intrinsic reward"] == 0
     paid = parts.learner.paid(batch, is_fresh=False)
     np.testing.assert_array_equal(paid.rollouts.rewards, batch.rewards)
-    assert not len(paid.place[0])
+    assert not len(paid.indices[0])
     rows = parts.normalized(batch.observations.reshape(-1, STATES))
     values = parts.outputs("value", rows)[:, 0].reshape(6, 12)
     rewards = np.zeros((5, 12))
