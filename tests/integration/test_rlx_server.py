@@ -5,7 +5,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from operators import figure
+from operators import figures
 from processes import Training, free_port, wait_for
 from worker_modes import IN_BOTH_MODES
 
@@ -76,7 +76,8 @@ def test_a_server_whose_parameter_server_does_not_come_back_exits_with_status_1(
     parameter_server = training.start_parameter_server()
     for_operators = f"127.0.0.1:{free_port()}"
     rlx_server = training.start_rlx_server("--give-up", "1", "--http-bind", for_operators)
-    wait_for(lambda: figure(for_operators, "relaax_parameter_server_up"), "its first answer")
+    up = ("relaax_parameter_server_up",)  # not among the figures from the first moment on
+    wait_for(lambda: figures(for_operators).get(up), "its first answer")
     parameter_server.kill()
     assert rlx_server.wait() == 1
     assert "the parameter server was away for 1 s (--give-up)" in rlx_server.output()
