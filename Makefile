@@ -86,7 +86,7 @@ containers: install-test ## build the images of deploy/containers and environmen
 
 docs: install-test ## make a site of the documentation, build/site/index.html
 	rm -rf build/docs && mkdir -p build/docs
-	git ls-files -z '*.md' docs benchmarks config environments | xargs -0 cp --parents -t build/docs
+	git ls-files -z '*.md' docs benchmarks config environments examples/experiments | xargs -0 cp --parents -t build/docs
 	$(BIN)/zensical build --strict
 
 diagrams: ## draw docs/images/*.svg of docs/diagrams/*.dot anew (needs Graphviz)
