@@ -99,7 +99,7 @@ class Tails:
     def drawn(self, slot: int, row: int) -> None:
         """Keep the rows up to ``row``, the last one of an item; those that were kept may go."""
         self._release(slot)
-        if not self._behind or not self._is_followed(row):
+        if not self._is_followed(row):
             return
         rows = [row]
         while len(rows) < self._behind and (before := int(self._storage.before[rows[-1]])) != NONE:
@@ -397,7 +397,7 @@ class Table:
         for rows in self._rows_of(items):
             self._storage.needed[rows] = False
             last = rows
-        for row in last.tolist():
+        for row in last.tolist() if self._view.behind else ():
             self._tails.drawn(int(self._storage.slots[row]), row)
 
     def _most_items(self, slot: int, flags: Flags) -> int:
