@@ -9,7 +9,18 @@ import numpy.typing as npt
 
 from relaax.acting.policies import PinnedPolicy, PoliciesByName
 from relaax.algorithm_base import DEFAULT, Version
-from relaax.algorithm_base.inference import Answer, ArrayForm, Inference, Question
+from relaax.algorithm_base.inference import (
+    ACTION,
+    EXTRAS,
+    NOISE,
+    OBSERVATION,
+    OBSERVATIONS,
+    RECURRENT_STATE,
+    Answer,
+    ArrayForm,
+    Inference,
+    Question,
+)
 from relaax.learning.distributions.base import ActionHead
 from relaax.learning.exploration.noise import Clock
 from relaax.learning.model import Choice, PolicyModel
@@ -144,15 +155,15 @@ def forms_of(columns: Columns, actions: ActionHead) -> dict[str, ArrayForm]:
     if isinstance(shape, Mapping):
         types: Any = dtype
         for name, part in shape.items():
-            forms[f"observation/{name}"] = _form(types[name], part)
+            forms[OBSERVATIONS + name] = _form(types[name], part)
     else:
-        forms["observation"] = _form(dtype, shape)
+        forms[OBSERVATION] = _form(dtype, shape)
     noise = actions.noise(np.random.default_rng(0), 1)
-    forms["recurrent_state"] = _form(np.float32, (columns.recurrent_size,))
-    forms["noise"] = _form(noise.dtype, noise.shape[1:])
-    forms["action"] = _form(columns.action_dtype, columns.action_shape)
+    forms[RECURRENT_STATE] = _form(np.float32, (columns.recurrent_size,))
+    forms[NOISE] = _form(noise.dtype, noise.shape[1:])
+    forms[ACTION] = _form(columns.action_dtype, columns.action_shape)
     for name in columns.of_policy:
-        forms[f"extra/{name}"] = _form(columns.extras[name].dtype, columns.extras[name].shape)
+        forms[EXTRAS + name] = _form(columns.extras[name].dtype, columns.extras[name].shape)
     return forms
 
 

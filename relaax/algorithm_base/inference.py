@@ -13,6 +13,11 @@ from relaax.observations import Observations
 Array = npt.NDArray[Any]
 FloatArray = npt.NDArray[np.float32]
 
+#: The names of arrays of questions and answers; named observations and extras have theirs behind a
+#: prefix.
+OBSERVATION, RECURRENT_STATE, NOISE, ACTION = "observation", "recurrent_state", "noise", "action"
+OBSERVATIONS, EXTRAS = "observation/", "extra/"
+
 
 class ArrayForm(NamedTuple):
     """The type of an array's numbers, and its shape for one environment."""

@@ -9,8 +9,16 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from relaax.algorithm_base.inference import Answer, Answering, ArrayForm, Question
-from relaax.inference.wire import NOISE, RECURRENT_STATE, observation_arrays
+from relaax.algorithm_base.inference import (
+    NOISE,
+    OBSERVATION,
+    RECURRENT_STATE,
+    Answer,
+    Answering,
+    ArrayForm,
+    Question,
+)
+from relaax.inference.wire import observation_arrays
 from relaax.observations import NUMBERS, joined, kind_of
 
 Array: TypeAlias = npt.NDArray[Any]
@@ -120,7 +128,7 @@ class Batching:
     def _require_fitting(self, question: Question) -> None:
         """Raise ValueError, which names the array, for one of another shape."""
         arrays = observation_arrays(question.observations)
-        expected = {name for name in self._forms if name.partition("/")[0] == "observation"}
+        expected = {name for name in self._forms if name.partition("/")[0] == OBSERVATION}
         if arrays.keys() != expected:
             raise ValueError(f"observations are {sorted(expected)}, and {sorted(arrays)} came")
         for name, array in {**arrays, NOISE: question.noise}.items():

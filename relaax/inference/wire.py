@@ -7,7 +7,17 @@ from typing import Any
 import numpy.typing as npt
 
 from relaax.algorithm_base import DEFAULT, Version
-from relaax.algorithm_base.inference import Answer, ArrayForm, Question
+from relaax.algorithm_base.inference import (
+    ACTION,
+    EXTRAS,
+    NOISE,
+    OBSERVATION,
+    OBSERVATIONS,
+    RECURRENT_STATE,
+    Answer,
+    ArrayForm,
+    Question,
+)
 from relaax.inference import inference_pb2
 from relaax.net.payloads import PayloadCodec, WithPayload
 from relaax.observations import Observations
@@ -19,10 +29,6 @@ SERVICE = inference_pb2.DESCRIPTOR.services_by_name["Inference"]
 SERVICE_NAME = SERVICE.full_name
 QUESTIONS = PayloadCodec(inference_pb2.Question, "data")
 ANSWERS = PayloadCodec(inference_pb2.Answer, "data")
-
-#: The names of arrays in messages; named observations and extras have theirs behind a prefix.
-OBSERVATION, RECURRENT_STATE, NOISE, ACTION = "observation", "recurrent_state", "noise", "action"
-OBSERVATIONS, EXTRAS = "observation/", "extra/"
 
 #: Both recurrent states have two parts before the axis of environments: cell and output.
 _PARTS = 2
