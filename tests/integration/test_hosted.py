@@ -14,6 +14,9 @@ from relaax.launcher.engines.hosted_program import CANNOT_START, Run
 
 pytestmark = pytest.mark.integration
 
+#: The child of a shell says that it is ready: one that is not has its parent's trap for a moment.
+READY = "sh -c 'echo ready; exec sleep 60' & wait"
+
 
 def run(command: str, directory: Path) -> Run:
     return Run(command, str(directory), {"RELAAX_COPY": "2"}, 10.0)
@@ -46,7 +49,7 @@ def test_a_command_that_ends_in_the_middle_of_a_line_has_said_it(tmp_path: Path)
 
 def test_a_program_that_runs_it_elsewhere_is_passed_through(tmp_path: Path):
     hosted = Hosted(through=["sh", "-c", 'echo waiting; exec "$@"', "sh"])
-    assert hosted.start(run("trap 'exit 5' TERM; echo ready; sleep 60 & wait", tmp_path)) > 0
+    assert hosted.start(run(f"trap 'exit 5' TERM; {READY}", tmp_path)) > 0
     wait_for(lambda: b"ready\n" in hosted.output()[0], "the command being ready")
     hosted.signal(signal.SIGTERM)
     assert ended(hosted) == ([], 5)
@@ -69,9 +72,7 @@ def test_a_program_that_cannot_run_it_elsewhere_is_heard(tmp_path: Path):
 
 def test_a_signal_reaches_the_command_and_what_it_has_started(tmp_path: Path):
     hosted = Hosted()
-    # It is the child that is ready: one that was not would still have its parent's trap.
-    started = "sh -c 'echo ready; exec sleep 60' & wait"
-    hosted.start(run(f"trap 'echo saved; exit 0' TERM; {started}", tmp_path))
+    hosted.start(run(f"trap 'echo saved; exit 0' TERM; {READY}", tmp_path))
     wait_for(lambda: b"ready\n" in hosted.output()[0], "the command being ready")
     hosted.signal(signal.SIGTERM)
     lines, status = ended(hosted)
