@@ -1,4 +1,4 @@
-"""The command ``relaax-experiment``: runs a trial of an experiment, shows and lists experiments."""
+"""The command ``relaax-experiment``: runs trials of experiments, and looks at those that run."""
 
 import argparse
 import sys
@@ -14,11 +14,31 @@ from relaax.experiments.trial import HOST, Trial
 from relaax.experiments.written import NamedExperiment, to_yaml
 from relaax.launcher.main import main as train
 from relaax.launcher.ports import free_port
+from relaax.launcher.run_record import RunRecorder
+from relaax.launcher.trial_commands import TrialPlace, show_logs, show_status, stop_trial
+from relaax.processes.directory_lock import owned
+from relaax.processes.whole_numbers import positive
 
 _NAME = "relaax-experiment"
 
 #: The first port that a trial looks at.
 FIRST_PORT = 7100
+
+#: The commands, by name.
+_MEANINGS = {
+    "run": "start all workers of a trial, show its progress, and wait until it is over",
+    "status": "say of each process of a trial whether it runs, and how far the training is. The "
+    "exit status is 0 while the trial runs, 3 when it is over or was stopped, and 1 when it failed",
+    "logs": "print the log of a trial, with the name of a process in each line",
+    "stop": "end a trial as Ctrl-C does in the shell that runs it, and wait for its end",
+    "show": "print the experiment as YAML: this file runs in its place",
+    "list": "print the names of the experiments of a file",
+}
+
+#: Those that read a file of experiments; others are about a trial that was run.
+_OF_FILES = ("run", "show", "list")
+
+_RUNS_ALREADY = "stop that with relaax-experiment stop, or name another trial with -f"
 
 _DESCRIPTION = """\
 Run trials of experiments. An experiment is a class of Python that is registered, or its twin in
@@ -36,51 +56,83 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog=_NAME, description=_DESCRIPTION)
     parser.add_argument("--version", action="version", version=f"%(prog)s {__version__}")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    for name, meaning in (
-        ("run", "start all workers of a trial, show its progress, and wait until it is over"),
-        ("show", "print the experiment as YAML: this file runs in its place"),
-        ("list", "print the names of the experiments of a file"),
-    ):
+    for name, meaning in _MEANINGS.items():
         command = commands.add_parser(name, help=meaning, description=meaning)
-        command.add_argument("file", type=Path, metavar="FILE", help="a .py or .yaml file")
+        if name in _OF_FILES:
+            command.add_argument("file", type=Path, metavar="FILE", help="a .py or .yaml file")
         if name != "list":
+            default = " (default: the only one of the file)" if name in _OF_FILES else ""
             command.add_argument(
                 "-e",
                 "--experiment",
                 metavar="NAME",
-                help="the name of the experiment (default: the only one of the file)",
+                required=name not in _OF_FILES,
+                help=f"the name of the experiment{default}",
             )
-        if name == "run":
+        if name not in ("list", "show"):
+            _add_trial(command)
+        if name == "logs":
+            _add_log(command)
+        if name == "stop":
             command.add_argument(
-                "-f",
-                "--trial",
-                default="trial1",
-                metavar="NAME",
-                help="the name of the trial; one that was stopped goes on (default: %(default)s)",
-            )
-            command.add_argument(
-                "--directory",
-                type=Path,
-                default=Path("training/experiments"),
-                help="the folder of all trials, in EXPERIMENT/TRIAL (default: %(default)s)",
+                "--timeout",
+                type=float,
+                default=60.0,
+                metavar="SECONDS",
+                help="wait so long for its end (default: %(default)g)",
             )
     return parser
 
 
+def _add_trial(command: argparse.ArgumentParser) -> None:
+    command.add_argument(
+        "-f",
+        "--trial",
+        default="trial1",
+        metavar="NAME",
+        help="the name of the trial; run starts one again that was stopped (default: %(default)s)",
+    )
+    command.add_argument(
+        "--directory",
+        type=Path,
+        default=Path("training/experiments"),
+        help="the folder of all trials, in EXPERIMENT/TRIAL (default: %(default)s)",
+    )
+
+
+def _add_log(command: argparse.ArgumentParser) -> None:
+    command.add_argument(
+        "process", nargs="?", metavar="PROCESS", help="a name that status shows (default: all)"
+    )
+    command.add_argument(
+        "-n", "--lines", type=positive, metavar="N", help="the last N lines (default: all)"
+    )
+    command.add_argument(
+        "--follow", action="store_true", help="print further lines, until the trial ends"
+    )
+
+
+def _place(arguments: argparse.Namespace) -> TrialPlace:
+    return TrialPlace(arguments.directory, arguments.experiment, arguments.trial)
+
+
 def _run(arguments: argparse.Namespace) -> int:
     experiment = _checked(arguments)
-    if "/" in arguments.trial or not arguments.trial:
-        raise ConfigurationError(f"-f: a trial needs a name without '/', not {arguments.trial!r}")
-    place = (arguments.directory / experiment.name / arguments.trial).resolve()
+    place = TrialPlace(arguments.directory, experiment.name, arguments.trial)
     taken: list[int] = []
 
     def next_port() -> int:
         taken.append(free_port(HOST, FIRST_PORT, taken))
         return taken[-1]
 
-    procfile = Trial(experiment, place, next_port).write()
-    print(f"{experiment.name}/{arguments.trial} in {place}", flush=True)
-    return train([str(procfile), "--log-file", str(place / "log")])
+    with owned(place.folder, f"{_NAME} run", wait_s=0, advice=_RUNS_ALREADY):
+        procfile = Trial(experiment, place.folder, next_port).write()
+        print(f"{place} in {place.folder}", flush=True)
+        words = [str(procfile), "--log-file", str(place.log)]
+        record = RunRecorder(place.record)
+        status = train(words, record)
+        record.note_status(status)
+        return status
 
 
 def _show(arguments: argparse.Namespace) -> int:
@@ -107,6 +159,11 @@ _CARRY_OUT: dict[str, Callable[[argparse.Namespace], int]] = {
     "run": _run,
     "show": _show,
     "list": _list,
+    "status": lambda arguments: show_status(_place(arguments)),
+    "logs": lambda arguments: show_logs(
+        _place(arguments), arguments.process, arguments.lines, arguments.follow
+    ),
+    "stop": lambda arguments: stop_trial(_place(arguments), arguments.timeout),
 }
 
 

@@ -14,6 +14,7 @@ from rich.table import Table
 from rich.text import Text
 
 from relaax.launcher.process_log import ProcessLog
+from relaax.launcher.run_record import RunRecorder
 from relaax.parameters.process.progress import TrainingProgress, counted
 from relaax.telemetry.live_lines import GROUPS, MARK, LiveLine, can_draw_on, combined
 
@@ -140,16 +141,19 @@ class LivePrinter:
     """Prints the output of processes; on a terminal, the training's progress stays below it.
 
     So does a line for each group of processes; see ``relaax.telemetry.live_lines``.
-    All goes into the ``log``, too.
+    All goes into the ``log``, too, and the state of each process into the ``record``.
 
     When the output cannot be written any more (the terminal was closed, or ``| head`` has ended),
     the processes save and stop as after SIGTERM. Otherwise they would go on training unseen.
     """
 
-    def __init__(self, stream: TextIO, log: ProcessLog | None = None) -> None:
+    def __init__(
+        self, stream: TextIO, log: ProcessLog | None = None, record: RunRecorder | None = None
+    ) -> None:
         self._printer = Printer(output=stream, colour=can_draw_on(stream))
         self._stream = stream
         self._log = log
+        self._record = record
         self._view = ProgressView(stream) if can_draw_on(stream) else None
         self._progress: TrainingProgress | None = None
         #: The newest live line of each process, by its name.
@@ -168,6 +172,13 @@ class LivePrinter:
         """Take note of the number of a process that was started."""
         if self._log is not None:
             self._log.pids[name] = group
+        if self._record is not None:
+            self._record.note_start(name, group)
+
+    def note_end(self, name: str, status: int) -> None:
+        """Take note of the end of a process."""
+        if self._record is not None:
+            self._record.note_end(name, status)
 
     def write(self, message: Any) -> None:
         """Print one message of a process, and write it into the log."""
@@ -176,6 +187,8 @@ class LivePrinter:
         state = state_in(text.rstrip())
         if state is not None:
             text = str(state)
+            if self._record is not None:
+                self._record.note_progress(message.name, text)
         if self._log is not None:
             for line in text.splitlines():
                 self._log.write(message.name, message.time, line, is_state=state is not None)

@@ -62,6 +62,7 @@ from relaax.launcher.live_printer import LivePrinter
 from relaax.launcher.new_application import steps_of_algorithm, write_new_algorithm
 from relaax.launcher.ports import require_free_ports
 from relaax.launcher.process_log import ProcessLog, incarnation, log_beside_checkpoints
+from relaax.launcher.run_record import RunRecorder
 from relaax.launcher.runner import Engine, Runner
 from relaax.launcher.serial import one_process
 from relaax.processes.run_variables import INCARNATION, RUN
@@ -92,8 +93,11 @@ class Target:
     address: str
 
 
-def main(words: Sequence[str] | None = None) -> int:
-    """Run a Procfile and return the exit status; ``words`` stand for those of the command line."""
+def main(words: Sequence[str] | None = None, record: RunRecorder | None = None) -> int:
+    """Run a Procfile and return the exit status; ``words`` stand for those of the command line.
+
+    The ``record`` has the state of the run.
+    """
     parser = _parser()
     arguments = parser.parse_args(words)
     if not arguments.serial and arguments.steps is not None:
@@ -101,10 +105,10 @@ def main(words: Sequence[str] | None = None) -> int:
     for option in ("restart", "concurrency", "on", "log_file", *_AMOUNTS):
         if arguments.serial and getattr(arguments, option):
             parser.error(f"--{option.replace('_', '-')} is for processes: --serial starts none")
-    return run_command(_NAME, lambda: _carry_out(arguments))
+    return run_command(_NAME, lambda: _carry_out(arguments, record))
 
 
-def _carry_out(arguments: argparse.Namespace) -> int:
+def _carry_out(arguments: argparse.Namespace, record: RunRecorder | None) -> int:
     if arguments.new_algorithm is not None:
         return _write_algorithm(arguments.new_algorithm)
     if arguments.serial:
@@ -124,7 +128,8 @@ def _carry_out(arguments: argparse.Namespace) -> int:
     if arguments.on is None:
         known = [each for each in processes if each.is_started_here or arguments.concurrency]
         require_free_ports(known, arguments.procfile)
-    return _run(processes, _log(_log_path(arguments, processes)), arguments)
+    log = _log(_log_path(arguments, processes))
+    return _run(processes, arguments, log, record)
 
 
 def _planned(processes: list[Described], arguments: argparse.Namespace) -> list[Described]:
@@ -303,13 +308,18 @@ def _check_or_run_serial(arguments: argparse.Namespace) -> int:
     return run_serial(lines.parts(), arguments.steps)
 
 
-def _run(processes: list[Described], log: ProcessLog | None, arguments: argparse.Namespace) -> int:
+def _run(
+    processes: list[Described],
+    arguments: argparse.Namespace,
+    log: ProcessLog | None,
+    record: RunRecorder | None,
+) -> int:
     _stop_when_the_terminal_closes()
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="replace")  # no output of a process must end the training
     if log is not None:
         log.begin()
-    printer = LivePrinter(sys.stdout, log)
+    printer = LivePrinter(sys.stdout, log, record)
     try:
         with _engine_of(processes, arguments, printer.interval_s) as engine:
             turns = {process.name: process.turn_to_stop for process in processes}

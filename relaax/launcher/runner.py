@@ -153,6 +153,7 @@ class Runner:
             process.begin()
             return
         process.has_ended = True
+        self._printer.note_end(process.name, code)
         self._say(f"{process.name} stopped (rc={code})")
         if self._status is None:
             self._status = code

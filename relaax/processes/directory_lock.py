@@ -21,11 +21,17 @@ _LOOK_S = 0.1
 
 
 @contextmanager
-def owned(directory: Path | None, owner: str, wait_s: float = WAIT_S) -> Iterator[None]:
+def owned(
+    directory: Path | None,
+    owner: str,
+    wait_s: float = WAIT_S,
+    advice: str = "stop that, or choose another directory",
+) -> Iterator[None]:
     """Keep other processes from ``directory`` within a block; nothing without one.
 
-    ConfigurationError, with the name of its owner, if another process has it; the system releases
-    the locks of a killed process. On a file system without locks nothing is guarded.
+    ConfigurationError, with the name of its owner and ``advice``, if another process has it; the
+    system releases the locks of a killed process. On a file system without locks nothing is
+    guarded.
     """
     if directory is None:
         yield
@@ -39,8 +45,7 @@ def owned(directory: Path | None, owner: str, wait_s: float = WAIT_S) -> Iterato
         if not lock_within(file, wait_s, _LOOK_S):
             file.seek(0)
             raise ConfigurationError(
-                f"{directory} is in use by {file.read() or 'another process'}: stop that, or "
-                "choose another directory"
+                f"{directory} is in use by {file.read() or 'another process'}: {advice}"
             )
         _write(file, f"{owner} (pid {os.getpid()} on {socket.gethostname()})")
         yield

@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from processes import REPOSITORY
+from processes import REPOSITORY, wait_for
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(280)]
 
@@ -40,3 +40,42 @@ def test_a_trial_trains_to_its_end(tmp_path: Path, name: str) -> None:
     place = tmp_path / "training" / "experiments" / name / "one"
     assert command(tmp_path, "show", str(place / "experiment.yaml")).stdout == twin.read_text()
     assert any((place / "default" / "checkpoints").iterdir())
+
+
+def test_a_trial_is_seen_and_ended_by_another_shell(tmp_path: Path) -> None:
+    names = ("-e", "cartpole", "-f", "one")
+    assert "no trial cartpole/one was run" in command(tmp_path, "status", *names).stderr
+    programs = Path(sys.executable).parent
+    with subprocess.Popen(
+        [programs / "relaax-experiment", "run", str(EXAMPLE), *names],
+        cwd=tmp_path, stdout=subprocess.PIPE, text=True,
+    ) as run:  # fmt: skip
+        try:
+            status = wait_for(
+                lambda: (
+                    (found := command(tmp_path, "status", *names)).returncode == 0
+                    and "training: step" in found.stdout
+                    and found.stdout
+                ),
+                "progress",
+                120,
+            )
+            assert {line.split()[0] for line in status.splitlines()[2:]} == {
+                "default-ps", "default-trainer0", "actors0",
+            }  # fmt: skip
+            again = command(tmp_path, "run", str(EXAMPLE), *names)
+            assert again.returncode == 2
+            assert f"is in use by relaax-experiment run (pid {run.pid} on" in again.stderr
+            stopped = command(tmp_path, "stop", *names)
+            assert stopped.returncode == 0, stopped.stderr
+            assert "cartpole/one ended with status 143" in stopped.stdout
+            assert "default-ps        ended with status 0" in stopped.stdout
+            assert run.wait(10) == 143
+        finally:
+            run.terminate()
+    assert command(tmp_path, "status", *names).returncode == 3
+    lines = command(tmp_path, "logs", *names, "-n", "2", "default-ps").stdout.splitlines()
+    assert [line.split()[2] for line in lines] == ["default-ps"] * 2
+    nothing = command(tmp_path, "stop", *names)
+    assert nothing.returncode == 2
+    assert "cartpole/one does not run: it ended with status 143" in nothing.stderr

@@ -62,9 +62,13 @@ class Printed:
 
     def __init__(self):
         self.lines = []
+        self.ended = {}
 
     def note_start(self, name, group):
         assert group > 100
+
+    def note_end(self, name, status):
+        self.ended[name] = status
 
     def make_room_for(self, names):
         assert "system" in names

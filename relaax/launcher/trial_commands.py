@@ -1,0 +1,161 @@
+"""What ``relaax-experiment`` does about a trial that another shell runs: status, logs, stop."""
+
+import os
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+
+from relaax.configuration.exit_status import FAILURE
+from relaax.errors import ConfigurationError, did_you_mean_one_of
+from relaax.launcher.run_record import NAME, RunRecord, how_it_ended, read_record, table
+from relaax.launcher.trial_log import TrialLog
+
+#: Exit status of ``status`` where the trial does not run: as of services' commands.
+IS_OVER = 3
+
+#: How often the end of a trial is looked for.
+_LOOK_S = 0.1
+
+#: What Ctrl-C and SIGTERM end a run with: it was stopped, and has not failed.
+_STOPPED = (130, 143)
+
+
+@dataclass(frozen=True)
+class TrialPlace:
+    """A trial by its names, and its folder among those of all trials."""
+
+    directory: Path
+    experiment: str
+    trial: str
+
+    def __post_init__(self) -> None:
+        for option, name in (("-e", self.experiment), ("-f", self.trial)):
+            if "/" in name or name in ("", ".", ".."):
+                raise ConfigurationError(f"{option}: needs a name without '/', not {name!r}")
+
+    def __str__(self) -> str:
+        return f"{self.experiment}/{self.trial}"
+
+    @property
+    def folder(self) -> Path:
+        """The folder of the trial."""
+        return (self.directory / self.experiment / self.trial).resolve()
+
+    @property
+    def record(self) -> Path:
+        """The file with the state of its newest run."""
+        return self.folder / NAME
+
+    @property
+    def log(self) -> Path:
+        """The file with the output of all its processes."""
+        return self.folder / "log"
+
+    def read(self) -> RunRecord:
+        """Return the record of its newest run; ConfigurationError where there is none."""
+        if self.record.exists():
+            return read_record(self.record)
+        there = sorted(
+            f"{path.parent.parent.name}/{path.parent.name}"
+            for path in self.directory.glob(f"*/*/{NAME}")
+        )
+        known = f"; there are: {', '.join(there)}" if there else ""
+        raise ConfigurationError(
+            f"no trial {self} was run in {self.directory}{known}"
+            + did_you_mean_one_of(str(self), there)
+        )
+
+
+def show_status(place: TrialPlace) -> int:
+    """Print whether a trial and its processes run, and how far they are.
+
+    Return 0 while it runs, 3 when it is over or was stopped, 1 when it has failed.
+    """
+    record = place.read()
+    _require_here(place, record)
+    launcher = record.launcher
+    runs = launcher.running() is not None
+    print(f"{place} {_state_of(record)} since {launcher.since} (pid {launcher.pid})")
+    rows = [("process", "state", "pid", "since", "progress")]
+    rows += [
+        (name, worker.state(), str(worker.pid or "-"), str(worker.since), worker.progress)
+        for name, worker in record.workers.items()
+    ]
+    print(table(rows))
+    if runs:
+        return 0
+    return IS_OVER if launcher.status in (0, *_STOPPED) else FAILURE
+
+
+def show_logs(place: TrialPlace, worker: str | None, count: int | None, follow: bool) -> int:
+    """Print the last ``count`` lines of a trial's log, and, to ``follow``, those of its run."""
+    record = place.read()
+    if worker is not None and worker not in record.workers:
+        raise ConfigurationError(
+            f"{place} has no process {worker!r}; there are: {', '.join(record.workers)}"
+        )
+    try:
+        with closing(TrialLog(place.log, worker)) as log:
+            for line in _lines(log, count, record if follow else None):
+                print(line, flush=follow)
+    except KeyboardInterrupt:
+        return _STOPPED[0]
+    except BrokenPipeError:  # as after | head
+        with open(os.devnull, "w") as nowhere:
+            os.dup2(nowhere.fileno(), sys.stdout.fileno())
+    return 0
+
+
+def _lines(log: TrialLog, count: int | None, followed: RunRecord | None) -> Iterator[str]:
+    yield from log.last(count)
+    if followed is not None:
+        launcher = followed.launcher
+        yield from log.follow(lambda: launcher.running() is not None)
+
+
+def stop_trial(place: TrialPlace, timeout_s: float) -> int:
+    """End a trial as Ctrl-C does, wait, and say how its processes have ended.
+
+    ConfigurationError where it does not run; 1 is returned where it runs on after ``timeout_s``.
+    """
+    record = place.read()
+    _require_here(place, record)
+    launcher = record.launcher.running()
+    if launcher is None:
+        raise ConfigurationError(
+            f"{place} does not run: it {_state_of(record)} since {record.launcher.since}"
+        )
+    launcher.terminate()
+    until = time.monotonic() + timeout_s
+    while record.launcher.running() is not None and time.monotonic() < until:
+        time.sleep(_LOOK_S)
+    if record.launcher.running() is not None:
+        left = ", ".join(
+            f"{name} (pid {worker.pid})"
+            for name, worker in read_record(place.record).workers.items()
+            if worker.running() is not None
+        )
+        print(
+            f"{place} was told to stop, and runs on after {timeout_s:g} s: {left}", file=sys.stderr
+        )
+        return FAILURE
+    ended = read_record(place.record)
+    print(table((name, worker.state()) for name, worker in ended.workers.items()))
+    print(f"{place} {_state_of(ended)}")
+    return 0
+
+
+def _state_of(record: RunRecord) -> str:
+    """Return in words whether a run goes on, or how it has ended."""
+    launcher = record.launcher
+    if launcher.status is not None:
+        return how_it_ended(launcher.status)
+    return "runs" if launcher.running() is not None else "was killed"
+
+
+def _require_here(place: TrialPlace, record: RunRecord) -> None:
+    if not record.is_here:
+        raise ConfigurationError(f"{place} was run on {record.host}: ask there")

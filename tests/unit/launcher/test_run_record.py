@@ -1,0 +1,65 @@
+"""The state of a run in a file, for other shells."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+from clock import Clock
+
+from relaax.errors import ConfigurationError
+from relaax.launcher.run_record import RunRecorder, read_record
+
+
+@pytest.fixture(name="child")
+def _child():
+    with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as child:
+        yield child
+        child.kill()
+
+
+def test_the_record_says_which_processes_run_and_how_others_have_ended(tmp_path, child):
+    path = tmp_path / "run.json"
+    recorder = RunRecorder(path)
+    recorder.note_start("trainer", child.pid)
+    recorder.note_start("actors", child.pid)
+    recorder.note_end("actors", -9)
+    record = read_record(path)
+    assert record.launcher.running().pid == os.getpid()
+    assert record.workers["trainer"].state() == "runs"
+    assert record.workers["actors"].state() == "ended by signal 9"
+
+
+def test_a_process_that_was_killed_with_its_launcher_is_gone(tmp_path, child):
+    RunRecorder(tmp_path / "run.json").note_start("trainer", child.pid)
+    child.kill()
+    child.wait()
+    assert read_record(tmp_path / "run.json").workers["trainer"].state() == "is gone"
+
+
+def test_another_process_with_the_number_of_an_earlier_one_is_not_taken_for_it(tmp_path, child):
+    path = tmp_path / "run.json"
+    RunRecorder(path).note_start("trainer", child.pid)
+    worker = read_record(path).workers["trainer"]
+    earlier = worker.model_copy(update={"created": worker.created - 60})
+    assert worker.running() is not None
+    assert earlier.running() is None
+
+
+def test_progress_is_written_once_a_second_and_ends_at_once(tmp_path, child):
+    clock, path = Clock(0.0), tmp_path / "run.json"
+    recorder = RunRecorder(path, clock)
+    recorder.note_start("trainer", child.pid)
+    recorder.note_progress("trainer", "step 1")
+    assert read_record(path).workers["trainer"].progress == ""
+    clock.now = 1.0
+    recorder.note_progress("trainer", "step 2")
+    assert read_record(path).workers["trainer"].progress == "step 2"
+    recorder.note_status(0)
+    assert read_record(path).launcher.status == 0
+
+
+def test_a_record_of_another_version_is_refused(tmp_path):
+    (tmp_path / "run.json").write_text('{"host": 1}')
+    with pytest.raises(ConfigurationError, match="another version"):
+        read_record(tmp_path / "run.json")
