@@ -5,6 +5,6 @@
 ``messages``      steps and their answers, as both ends write and read them
 """
 
-from relaax.protocol.json.messages import ClientCodec, ServerCodec
+from relaax.protocol.json.messages import ClientCodec, ServerCodec, decode_agent
 
-__all__ = ["ClientCodec", "ServerCodec"]
+__all__ = ["ClientCodec", "ServerCodec", "decode_agent"]

@@ -5,6 +5,7 @@ The action of a reply is not.
 """
 
 import math
+import re
 import reprlib
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -24,11 +25,19 @@ from relaax.steps import (
     START,
     TERMINATED,
     TRUNCATED,
+    AgentName,
     Steps,
     is_reward_allowed,
 )
 
 MAX_METRIC_NAME_BYTES = 255
+
+#: The longest name of an agent, and of its group; the largest index is the same number.
+MAX_AGENT_BYTES = 64
+MAX_AGENT_INDEX = 254
+
+#: The beginning of a first message that names the agent.
+_AGENT = re.compile(rb'\s*\[\s*"agent"')
 
 #: The only environment of a connection.
 _ONLY = np.zeros(1, np.int64)
@@ -62,6 +71,19 @@ class ServerCodec:
         if len(scores):
             return _encode(["reset", float(scores[0])])
         return _encode(["act", actions[0]])
+
+
+def decode_agent(first: Payload) -> AgentName | None:
+    """Return the agent that the first message of a connection names; None for another message.
+
+    ProtocolError for a name that is not allowed. The group is empty where the message has none.
+    """
+    if _AGENT.match(bytes(first[:32])) is None:
+        return None
+    verb, arguments = _decode_verb(first, 0)
+    _check_count(verb, arguments, 1, 2, 3)
+    name, index, group = arguments + [0, ""][len(arguments) - 1 :]
+    return AgentName(_agent_text("name", name, 1), _agent_text("group", group, 0), _index(index))
 
 
 class ClientCodec:
@@ -178,6 +200,32 @@ def _parse_scalar_metric(arguments: list[Any], max_state_bytes: int) -> Metric:
     return Metric(name, y, _number(arguments[2], f"x of the metric {name[:64]!r}"))
 
 
+def _agent_text(key: str, value: Any, least: int) -> str:
+    if (
+        isinstance(value, str)
+        and is_text(value)
+        and least <= len(value.encode()) <= MAX_AGENT_BYTES
+    ):
+        return value
+    raise ProtocolError(
+        f"the {key} of an agent has {least} to {MAX_AGENT_BYTES} bytes of UTF-8, "
+        f"this is {reprlib.repr(value)}"
+    )
+
+
+def _index(value: Any) -> int:
+    if isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= MAX_AGENT_INDEX:
+        return value
+    raise ProtocolError(
+        f"the index of an agent is an integer from 0 to {MAX_AGENT_INDEX}, "
+        f"this is {reprlib.repr(value)}"
+    )
+
+
+def _refuse_agent(arguments: list[Any], max_state_bytes: int) -> Steps:
+    raise ProtocolError("'agent' is the first message of a connection, or none")
+
+
 def _executed(verb: str, given: list[Any]) -> Any:
     """Return the executed action of a request; None if it is not ``given``."""
     (action,) = given or [None]
@@ -237,4 +285,5 @@ REQUEST_PARSERS: dict[str, Callable[[list[Any], int], Steps | Metric]] = {
     "reward_and_act": _parse_reward_and_act,
     "reward_and_reset": _parse_reward_and_reset,
     "scalar_metric": _parse_scalar_metric,
+    "agent": _refuse_agent,
 }

@@ -21,8 +21,8 @@ from relaax.client import Failure
 from relaax.protocol import binary, framing
 from relaax.protocol.binary import arrays
 from relaax.protocol.binary import messages as binary_messages
-from relaax.protocol.json import ClientCodec, ServerCodec, codec, messages, npz
-from relaax.steps import EXECUTED, FINAL, MAX_REWARD, START, TERMINATED, TRUNCATED, Steps
+from relaax.protocol.json import ClientCodec, ServerCodec, codec, decode_agent, messages, npz
+from relaax.steps import EXECUTED, FINAL, MAX_REWARD, START, TERMINATED, TRUNCATED, AgentName, Steps
 
 PAGE = (Path(__file__).parents[3] / "docs" / "protocol.md").read_text()
 EXAMPLE = re.compile(
@@ -56,11 +56,12 @@ def answers_in(payload: bytes) -> binary.Answers:
 EXAMPLES = [(who, text, frame_of(block)) for who, text, block in EXAMPLE.findall(PAGE)]
 VERSION_2 = [(text, frame_of(block)) for text, block in EXAMPLE_2.findall(PAGE)]
 ARRAY_EXAMPLES = [example for example in EXAMPLES if "b64npz" in example[1]]
-PLAIN_EXAMPLES = [example for example in EXAMPLES if "b64npz" not in example[1]]
+AGENT_EXAMPLES = [example for example in EXAMPLES if '"agent"' in example[1]]
+PLAIN_EXAMPLES = [each for each in EXAMPLES if each not in ARRAY_EXAMPLES + AGENT_EXAMPLES]
 
 
 def test_the_page_shows_every_verb_and_all_its_blocks_are_found() -> None:
-    assert len(EXAMPLES) == 13
+    assert len(EXAMPLES) == 14
     assert len(EXAMPLES) + len(VERSION_2) == PAGE.count("```hex")
     verbs = {(who, text.split('"')[1]) for who, text, _ in EXAMPLES}
     assert verbs == {("Server", "act"), ("Server", "reset")} | {
@@ -82,6 +83,11 @@ def test_the_code_reads_and_writes_the_bytes(who: str, text: str, frame: bytes) 
         assert encode(request) == payload
     else:
         assert replies(payload) == payload
+
+
+def test_the_agent_of_the_page_has_the_name_index_and_group_of_the_page() -> None:
+    ((_, _, frame),) = AGENT_EXAMPLES
+    assert decode_agent(frame[4:]) == AgentName("left", "duel 7", 0)
 
 
 def test_the_array_of_the_page_has_the_values_of_the_page() -> None:

@@ -30,10 +30,12 @@ class Beginning:
     """The content of a client's first message."""
 
     codec: Codec
-    #: The announcement; in version 1, nothing but one environment.
+    #: The announcement; in version 1, nothing but one environment, and the name of its agent.
     hello: Hello
     #: The answer; None in version 1, where the first message is like all others.
     welcome: bytes | None
+    #: By environment; empty where agents have no names.
+    agents: Sequence[AgentName]
 
 
 def begin(settings: WorkerSettings, first: Payload) -> Beginning:
@@ -43,15 +45,7 @@ def begin(settings: WorkerSettings, first: Payload) -> Beginning:
     for a hello that cannot be understood.
     """
     if not binary.is_hello(first):
-        nothing = Hello(run_id="", environment="")
-        settings.doubts.note(_announced(nothing), settings.config)
-        if settings.run:
-            settings.doubts.say(
-                Doubt.NO_TRAINING,
-                "a client of version 1 of the protocol carries no name of its training: one of "
-                f"another training than {settings.run} would be taken too",
-            )
-        return Beginning(json.ServerCodec(settings.most_bytes()), nothing, welcome=None)
+        return _begin_version_1(settings, json.decode_agent(first))
     hello = binary.decode_hello(first)
     refusal = other_run("this environment", hello.run, settings.run)
     if refusal is not None:
@@ -62,16 +56,34 @@ def begin(settings: WorkerSettings, first: Payload) -> Beginning:
             f"of the RLX server), this one would carry {hello.environments}"
         )
     welcome = binary.encode_welcome(_welcome(settings, hello))
-    return Beginning(binary.ServerCodec(hello.environments), hello, welcome)
+    codec = binary.ServerCodec(hello.environments)
+    return Beginning(codec, hello, welcome, hello.agent_names())
+
+
+def _begin_version_1(settings: WorkerSettings, agent: AgentName | None) -> Beginning:
+    """Begin with a client that announces no more than the name of its agent, if that.
+
+    InvalidState for an agent that the configuration has no policy for.
+    """
+    hello = Hello(run_id="", environment="", agents=agent and (agent.name,))
+    agents = [] if agent is None else [agent]
+    announced = _announced(hello, agents)
+    _require_fitting(settings, announced)
+    settings.doubts.note(announced, settings.config)
+    if settings.run:
+        settings.doubts.say(
+            Doubt.NO_TRAINING,
+            "a client of version 1 of the protocol carries no name of its training: one of "
+            f"another training than {settings.run} would be taken too",
+        )
+    return Beginning(json.ServerCodec(settings.most_bytes()), hello, None, agents)
 
 
 def _welcome(settings: WorkerSettings, hello: Hello) -> Welcome:
     """Return the welcome to ``hello``; InvalidState when its spaces do not fit."""
     config = settings.config
-    announced = _announced(hello)
-    if reason := announced.misfit(config, "the algorithm section of the server's configuration"):
-        settings.doubts.say(Doubt.REFUSED, f"an environment was refused: {reason}")
-        raise InvalidState(reason)
+    announced = _announced(hello, hello.agent_names()[: len(hello.agents or ())])
+    _require_fitting(settings, announced)
     settings.doubts.note(announced, config)
     return Welcome(
         config.observation_space(),
@@ -81,12 +93,17 @@ def _welcome(settings: WorkerSettings, hello: Hello) -> Welcome:
     )
 
 
-def _announced(hello: Hello) -> AnnouncedSpaces:
+def _require_fitting(settings: WorkerSettings, announced: AnnouncedSpaces) -> None:
+    """Raise InvalidState where spaces or agents do not fit the configuration."""
+    configured = "the algorithm section of the server's configuration"
+    if reason := announced.misfit(settings.config, configured):
+        settings.doubts.say(Doubt.REFUSED, f"an environment was refused: {reason}")
+        raise InvalidState(reason)
+
+
+def _announced(hello: Hello, agents: Sequence[AgentName]) -> AnnouncedSpaces:
     return AnnouncedSpaces(
-        hello.environment,
-        hello.observation_space,
-        hello.action_space,
-        hello.agent_names()[: len(hello.agents or ())] or [UNNAMED_AGENT],
+        hello.environment, hello.observation_space, hello.action_space, agents or [UNNAMED_AGENT]
     )
 
 
@@ -126,7 +143,7 @@ class Session:
         #: int64 [environments]: the slots of the client's environments.
         self.slots = _NO_SLOTS
         #: By environment; empty where agents have no names.
-        self._agents: list[AgentName] = []
+        self._agents: Sequence[AgentName] = ()
 
     @property
     def is_training(self) -> bool:
@@ -134,7 +151,9 @@ class Session:
         return self.has_begun and self.evaluation is None
 
     def take(self, payload: Payload, *, is_over: bool = False) -> Steps | bytes | None:
-        """Return steps that want an answer, or a welcome to send; None for a metric, now stored.
+        """Return steps that want an answer, or a welcome to send; None for what has no answer.
+
+        That is a metric, now stored, and in version 1 the name of the agent.
 
         ProtocolError, ``binary.Error``, AgentError or NoRoom for a message that cannot be used, or
         that comes when the training ``is_over``: the session is over then.
@@ -142,8 +161,10 @@ class Session:
         if is_over:
             self.knows_errors |= not self.has_begun and binary.is_hello(payload)
             raise binary.Error(ErrorCode.TRAINING_IS_OVER, "the training is over")
-        if not self.has_begun and (welcome := self._begin(payload)) is not None:
-            return welcome
+        if not self.has_begun:
+            beginning = self._begin(payload)
+            if beginning.welcome is not None or beginning.agents:
+                return beginning.welcome
         message = self._codec.decode(payload)
         if isinstance(message, Steps):
             return self._named(message) if self._agents else message
@@ -162,16 +183,16 @@ class Session:
         if self.has_begun:
             self._slots_of(self.evaluation).close_slots(self.slots)
 
-    def _begin(self, first: Payload) -> bytes | None:
-        """Take the first message; return the welcome to a hello."""
+    def _begin(self, first: Payload) -> Beginning:
+        """Take the first message."""
         self.knows_errors = binary.is_hello(first)
         beginning = begin(self._settings, first)
         hello = beginning.hello
         self.slots = self._slots_of(hello.evaluate).open(hello)
         self.evaluation, self._codec, self.has_begun = hello.evaluate, beginning.codec, True
-        self._agents = hello.agent_names()
+        self._agents = beginning.agents
         self._on_begin(self._settings.most_bytes(hello.environments))
-        return beginning.welcome
+        return beginning
 
     def _named(self, steps: Steps) -> Steps:
         """Return steps with the names of their agents."""

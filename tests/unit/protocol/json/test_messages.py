@@ -8,8 +8,8 @@ from json_requests import Act, Request, RewardAndAct, RewardAndReset, encode_req
 
 from relaax.errors import ProtocolError
 from relaax.protocol.binary import Answers, Metric
-from relaax.protocol.json import ClientCodec, ServerCodec
-from relaax.steps import EXECUTED, FINAL, START, TERMINATED, TRUNCATED, Steps
+from relaax.protocol.json import ClientCodec, ServerCodec, decode_agent
+from relaax.steps import EXECUTED, FINAL, START, TERMINATED, TRUNCATED, AgentName, Steps
 
 # Captured from the code of 2017.
 REQUESTS = [
@@ -104,6 +104,35 @@ def test_a_numpy_reward_is_a_number() -> None:
     assert encoded(step(TERMINATED, np.float32(0.5))) == b'["reward_and_reset", 0.5]'
 
 
+@pytest.mark.parametrize(
+    ("first", "agent"),
+    [
+        (b'["agent", "left"]', AgentName("left")),
+        (b' [ "agent" , "left", 3, "duel"]', AgentName("left", "duel", 3)),
+        (b'["act", "[\\"agent\\"]"]', None),
+        (b"RLX", None),
+    ],
+)
+def test_the_first_message_may_name_the_agent(first: bytes, agent: AgentName | None) -> None:
+    assert decode_agent(first) == agent
+
+
+@pytest.mark.parametrize(
+    ("first", "message"),
+    [
+        (b'["agent"]', "'agent' takes 1 or 2 or 3 values after the verb, 0 came"),
+        (b'["agent", ""]', "the name of an agent has 1 to 64 bytes of UTF-8, this is ''"),
+        (b'["agent", 1]', "the name of an agent has 1 to 64 bytes"),
+        (b'["agent", "left", true]', "is an integer from 0 to 254, this is True"),
+        (b'["agent", "left", 255]', "is an integer from 0 to 254, this is 255"),
+        (b'["agent", "left", 0, "' + b"g" * 65 + b'"]', "the group of an agent has 0 to 64"),
+    ],
+)
+def test_an_agent_that_cannot_be_named_so_is_refused(first: bytes, message: str) -> None:
+    with pytest.raises(ProtocolError, match=message):
+        decode_agent(first)
+
+
 def test_a_metric_may_have_null_for_x() -> None:
     assert ServerCodec().decode(b'["scalar_metric", "loss", 1, null]') == Metric("loss", 1.0)
 
@@ -116,6 +145,7 @@ def test_a_metric_may_have_null_for_x() -> None:
         (b"{}", "starts with a verb"),
         (b"[]", "starts with a verb"),
         (b"[1]", "starts with a verb"),
+        (b'["agent", "left"]', "'agent' is the first message of a connection, or none"),
         (b'["jump", 1]', "'jump' is unknown; the verbs are act, reward_and_act"),
         (b'["reset", 1]', "'reset' is unknown"),
         (b'["act"]', "'act' takes 1 values after the verb, 0 came"),

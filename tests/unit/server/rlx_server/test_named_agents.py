@@ -2,8 +2,9 @@
 
 import numpy as np
 import pytest
+from json_requests import Act
 from processes import REPOSITORY
-from served_worker import BinaryClient
+from served_worker import BinaryClient, JsonClient, send
 
 from relaax.configuration.algorithm_loader import load_algorithm
 from relaax.errors import InvalidState
@@ -11,7 +12,7 @@ from relaax.protocol import binary
 from relaax.protocol.binary import Hello
 from relaax.server.rlx_server.worker.session import begin
 from relaax.server.rlx_server.worker.settings import WorkerSettings
-from relaax.steps import START, TERMINATED
+from relaax.steps import START, TERMINATED, AgentName
 
 
 def names_of(transitions):
@@ -71,6 +72,34 @@ def test_an_agent_that_no_policy_is_for_is_refused_by_name(agents, named):
     hello = Hello("", "", 2, agents=agents)
     with pytest.raises(InvalidState, match=f"no entry of agents matches the agent {named}"):
         begin(settings, binary.encode_hello(hello))
+
+
+def test_a_client_of_version_1_names_its_agent_in_a_message_without_an_answer(
+    serve, oracle, monkeypatch
+):
+    seen, act = [], oracle.act
+    monkeypatch.setattr(
+        oracle,
+        "act",
+        lambda transitions, *states: seen.extend(transitions.agents) or act(transitions, *states),
+    )
+    served = serve()
+    client = JsonClient(served)
+    send(served, client.connection, b'["agent", "right", 1, "duel 7"]')
+    client.tell(Act([5]))
+    client.action()
+    assert seen == [AgentName("right", "duel 7", 1)]
+    send(served, client.connection, b'["agent", "left"]')
+    assert client.receive() is None
+
+
+@pytest.mark.parametrize("first", [b'["agent", "right"]', b'["act", "[0, 0, 0, 0]"]'])
+def test_an_agent_of_version_1_that_no_policy_is_for_is_refused(first):
+    settings = settings_of(agents=[{"index_regex": "left"}])
+    with pytest.raises(InvalidState, match="no entry of agents matches the agent"):
+        begin(settings, first)
+    settings = settings_of(agents=[{"index_regex": "left|right|"}])
+    assert begin(settings, first).welcome is None
 
 
 def test_agents_are_promised_to_a_client_that_names_them():
