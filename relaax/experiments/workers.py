@@ -160,6 +160,8 @@ class ExperimentConfig(Section):
     actors: list[ActorWorker] = Field(default_factory=list)
     policies: list[PolicyWorker] = Field(default_factory=list)
     trainers: list[TrainerWorker] = Field(default_factory=list)
+    #: A trial is stopped when it has run for so long.
+    timeout_seconds: PositiveInt = 3 * 24 * 3600
 
 
 def _of_enum(kind: type[Enum], value: Any) -> Any:

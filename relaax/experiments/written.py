@@ -20,6 +20,8 @@ from relaax.experiments.workers import ExperimentConfig, InferenceStream, Sample
 #: Kinds of workers, which are lists in a file.
 KINDS = ("actors", "policies", "trainers")
 
+_TIMEOUT = "timeout_seconds"
+
 #: The key of a worker in a file that stands for so many workers, one like another.
 COUNT = "count"
 
@@ -46,6 +48,7 @@ class _File(Section):
     actors: list[dict[str, Any]] = Field(default_factory=list)
     policies: list[dict[str, Any]] = Field(default_factory=list)
     trainers: list[dict[str, Any]] = Field(default_factory=list)
+    timeout_seconds: int | None = None
 
 
 def to_yaml(experiment: NamedExperiment) -> str:
@@ -55,6 +58,7 @@ def to_yaml(experiment: NamedExperiment) -> str:
         "environments": dict(experiment.environments),
         "policy_types": {name: dict(keys) for name, keys in experiment.policy_types.items()},
         "scheduling": _plain(experiment.scheduling),
+        _TIMEOUT: _fields(experiment.config).get(_TIMEOUT),
         **{kind: _workers(getattr(experiment.config, kind)) for kind in KINDS},
     }
     return yaml.safe_dump(
@@ -67,7 +71,8 @@ def from_yaml(path: Path) -> NamedExperiment:
     try:
         file = _File.model_validate(read_yaml(path))
         workers = {kind: _repeated(kind, getattr(file, kind)) for kind in KINDS}
-        config = ExperimentConfig.model_validate(workers)
+        given = {} if file.timeout_seconds is None else {_TIMEOUT: file.timeout_seconds}
+        config = ExperimentConfig.model_validate({**workers, **given})
     except ValidationError as error:
         raise ConfigurationError("; ".join(f"{path}: {each}" for each in explain(error))) from error
     return NamedExperiment(file.name, file.scheduling, config, file.environments, file.policy_types)

@@ -12,6 +12,7 @@ from relaax.experiments.checks import mistakes
 from relaax.experiments.files import experiments_in, load_experiment
 from relaax.experiments.trial import HOST, Trial
 from relaax.experiments.written import NamedExperiment, to_yaml
+from relaax.launcher.main import add_run_options, run_words
 from relaax.launcher.main import main as train
 from relaax.launcher.ports import free_port
 from relaax.launcher.run_record import RunRecorder
@@ -71,6 +72,8 @@ def _parser() -> argparse.ArgumentParser:
             )
         if name not in ("list", "show"):
             _add_trial(command)
+        if name == "run":
+            add_run_options(command)
         if name == "logs":
             _add_log(command)
         if name == "stop":
@@ -128,7 +131,8 @@ def _run(arguments: argparse.Namespace) -> int:
     with owned(place.folder, f"{_NAME} run", wait_s=0, advice=_RUNS_ALREADY):
         procfile = Trial(experiment, place.folder, next_port).write()
         print(f"{place} in {place.folder}", flush=True)
-        words = [str(procfile), "--log-file", str(place.log)]
+        arguments.timeout = arguments.timeout or experiment.config.timeout_seconds
+        words = [str(procfile), "--log-file", str(place.log), *run_words(arguments)]
         record = RunRecorder(place.record)
         status = train(words, record)
         record.note_status(status)

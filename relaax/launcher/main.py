@@ -12,6 +12,7 @@ The exit status is
 
 - the status of the process that exited first, or 128 + N if signal N ended it,
 - 130 after SIGINT,
+- 124 when --timeout is over,
 - 143 after SIGTERM, after SIGHUP (the terminal was closed), and when the output cannot be written,
 - 2 if the Procfile cannot be used.
 
@@ -63,7 +64,7 @@ from relaax.launcher.new_application import steps_of_algorithm, write_new_algori
 from relaax.launcher.ports import require_free_ports
 from relaax.launcher.process_log import ProcessLog, incarnation, log_beside_checkpoints
 from relaax.launcher.run_record import RunRecorder
-from relaax.launcher.runner import Engine, Runner
+from relaax.launcher.runner import Engine, Runner, RunRules
 from relaax.launcher.serial import one_process
 from relaax.processes.run_variables import INCARNATION, RUN
 from relaax.processes.whole_numbers import positive
@@ -75,6 +76,9 @@ _AMOUNTS = {
     "gpus": "GPUs (default: 0)",
     "memory": "GiB of memory (default: nothing is kept for it)",
 }
+
+#: Options of a run, which ``relaax-experiment run`` has, too.
+_OF_RUNS = ("restart", "ignore_worker_error", "timeout")
 
 _NAME = "relaax-train"
 
@@ -102,7 +106,7 @@ def main(words: Sequence[str] | None = None, record: RunRecorder | None = None) 
     arguments = parser.parse_args(words)
     if not arguments.serial and arguments.steps is not None:
         parser.error("--steps is for --serial")
-    for option in ("restart", "concurrency", "on", "log_file", *_AMOUNTS):
+    for option in (*_OF_RUNS, "concurrency", "on", "log_file", *_AMOUNTS):
         if arguments.serial and getattr(arguments, option):
             parser.error(f"--{option.replace('_', '-')} is for processes: --serial starts none")
     return run_command(_NAME, lambda: _carry_out(arguments, record))
@@ -192,13 +196,7 @@ def _parser() -> argparse.ArgumentParser:
         metavar="N",
         help="with --serial: save and stop after N steps of the environment",
     )
-    parser.add_argument(
-        "--restart",
-        action="store_true",
-        help="start a process again that is killed, for want of memory or with kill -9, and let "
-        "the others run on; not if it ends by itself, nor if it is killed more than five times a "
-        "minute. Give the servers --checkpoint-dir: they go on from there",
-    )
+    add_run_options(parser)
     parser.add_argument(
         "--concurrency",
         type=_counts,
@@ -251,6 +249,50 @@ def _parser() -> argparse.ArgumentParser:
         "--checkpoint-dir or --metrics-dir)",
     )
     return parser
+
+
+def add_run_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options that say what ends a run, and what does not."""
+    parser.add_argument(
+        "--restart",
+        action="store_true",
+        help="start a process again that is killed, for want of memory or with kill -9, and let "
+        "the others run on; not if it ends by itself, nor if it is killed more than five times a "
+        "minute. Give the servers --checkpoint-dir: they go on from there",
+    )
+    parser.add_argument(
+        "--ignore-worker-error",
+        action="store_true",
+        help="let the others run on when a process fails, until one ends with status 0, as the "
+        "parameter server does when the training is over. Processes that cannot go on without it "
+        "give up by themselves",
+    )
+    parser.add_argument(
+        "--timeout",
+        type=_seconds,
+        metavar="SECONDS",
+        help="stop all processes after so long, as Ctrl-C does, with exit status 124",
+    )
+
+
+def run_words(arguments: argparse.Namespace) -> list[str]:
+    """Return the words of those options."""
+    words = []
+    for option in _OF_RUNS:
+        value, flag = getattr(arguments, option), f"--{option.replace('_', '-')}"
+        if value:
+            words += [flag] if value is True else [flag, str(value)]
+    return words
+
+
+def _seconds(text: str) -> float:
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = 0.0
+    if not 0 < seconds < math.inf:
+        raise argparse.ArgumentTypeError(f"must be more than 0 seconds, is {text!r}")
+    return seconds
 
 
 def _log(path: Path | None) -> ProcessLog | None:
@@ -323,7 +365,8 @@ def _run(
     try:
         with _engine_of(processes, arguments, printer.interval_s) as engine:
             turns = {process.name: process.turn_to_stop for process in processes}
-            return Runner(turns, engine, printer, arguments.restart).run()
+            rules = RunRules(arguments.restart, arguments.ignore_worker_error, arguments.timeout)
+            return Runner(turns, engine, printer, rules).run()
     finally:
         printer.close()
         if log is not None:

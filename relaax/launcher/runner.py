@@ -11,6 +11,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Protocol
 
@@ -33,6 +34,9 @@ _KILL_S = 10.0
 
 #: How often signals and deadlines are looked at.
 _LOOK_S = 0.1
+
+#: Exit status of a run whose time is over: the one of timeout(1).
+TIMED_OUT = 124
 
 #: Signals that kill, or that follow from a fault of the program itself.
 _FATAL = {
@@ -81,18 +85,32 @@ class Engine(Protocol):
         """Find another machine for it; GivenUp."""
 
 
+@dataclass(frozen=True)
+class RunRules:
+    """What ends a run, besides a process that exits.
+
+    With ``restarts`` a process that a signal ends, which was not sent from here, is started again.
+    With ``ignores_errors`` one that fails is left, and the others run on. None for no time-out.
+    """
+
+    restarts: bool = False
+    ignores_errors: bool = False
+    timeout_s: float | None = None
+
+
 class Runner:
     """Runs processes. When one exits, or after SIGINT or SIGTERM, it stops all and waits.
 
-    ``turns`` has the names of the processes; those with lower numbers are stopped first. With
-    ``restarts`` a process that a signal ends, which was not sent from here, is started again.
+    ``turns`` has the names of the processes; those with lower numbers are stopped first.
     """
 
     def __init__(
-        self, turns: Mapping[str, int], engine: Engine, printer: Any, restarts: bool = False
+        self, turns: Mapping[str, int], engine: Engine, printer: Any, rules: RunRules | None = None
     ) -> None:
         self._printer = printer
-        self._restarts = restarts
+        self._rules = rules or RunRules()
+        timeout_s = self._rules.timeout_s
+        self._timed_out_at = float("inf") if timeout_s is None else time.monotonic() + timeout_s
         self._events: queue.Queue[Message] = queue.Queue()
         self._processes = {
             name: _Process(name, engine, self._events, colour)
@@ -131,6 +149,10 @@ class Runner:
             self._say(f"{signal.Signals(number).name} received")
             self._status = 128 + number
             self._stop()
+        if self._kill_at is None and time.monotonic() >= self._timed_out_at:
+            self._say(f"the time-out of {self._rules.timeout_s:g} s is over: all are stopped")
+            self._status = TIMED_OUT
+            self._stop()
         if self._kill_at is not None and self._next_turns and self._is_next_due():
             self._stop_next()
         if self._kill_at is not None and time.monotonic() >= self._kill_at:
@@ -149,12 +171,15 @@ class Runner:
                 self._printer.write(message)
 
     def _end(self, process: "_Process", code: int) -> None:
-        if self._kill_at is None and self._restarts and self._starts_again(process, code):
+        if self._kill_at is None and self._rules.restarts and self._starts_again(process, code):
             process.begin()
             return
         process.has_ended = True
         self._printer.note_end(process.name, code)
         self._say(f"{process.name} stopped (rc={code})")
+        if self._rules.ignores_errors and code and self._kill_at is None and self._running():
+            self._say(f"{process.name} has failed: the others run on (--ignore-worker-error)")
+            return
         if self._status is None:
             self._status = code
         self._stop()

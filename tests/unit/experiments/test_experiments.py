@@ -76,6 +76,7 @@ ATARI = NamedExperiment(
         actors=[actor(game_name="PongNoFrameskip-v4") for _ in range(3)],
         policies=[policy_worker() for _ in range(2)],
         trainers=[trainer(trainer=Trainer(type_="ppo", args={"entropy_beta": 1e-3}))],
+        timeout_seconds=7200,
     ),
     {"atari": "games.py:Atari"},
     {"atari_naive_rnn": {"state_size": [84, 84]}},

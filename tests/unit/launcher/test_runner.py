@@ -5,8 +5,9 @@ import signal
 import threading
 
 import pytest
+from processes import wait_for
 
-from relaax.launcher.runner import MOST_RESTARTS, GivenUp, MachineIsGone, Runner
+from relaax.launcher.runner import MOST_RESTARTS, GivenUp, MachineIsGone, Runner, RunRules
 
 GONE = "gone"
 
@@ -93,14 +94,14 @@ def _run(machines, printed, monkeypatch):
     """Runs processes, each of which does what is listed, and returns the exit status."""
     monkeypatch.setattr(signal, "signal", lambda number, handler: None)  # pytest keeps its own
 
-    def run(restarts=False, **does):
+    def run(restarts=False, rules=None, **does):
         for name, what in does.items():
             machines.does[name] = queue.Queue()
             for each in what:
                 machines.does[name].put(each)
         machines.starts.clear()
         turns = {name: 1 if name == "ps" else 0 for name in does}
-        runner, status = Runner(turns, machines, printed, restarts), []
+        runner, status = Runner(turns, machines, printed, rules or RunRules(restarts)), []
         thread = threading.Thread(target=lambda: status.append(runner.run()))
         thread.start()
         thread.join(30)
@@ -115,6 +116,30 @@ def test_lines_are_printed_with_the_name_and_one_status_is_all_s(run, machines, 
     for line in ("ps: one", "ps: two", "env: three", "system: ps started (pid=101 at 10.0.0.2)"):
         assert line in printed.lines
     assert machines.signals == [("env", signal.SIGTERM)]
+
+
+def test_a_run_ends_with_a_status_of_its_own_when_its_time_is_over(run, machines, printed):
+    assert run(rules=RunRules(timeout_s=0.3), ps=[], env=[]) == 124
+    assert "system: the time-out of 0.3 s is over: all are stopped" in printed.lines
+    assert machines.signals == [("env", signal.SIGTERM), ("ps", signal.SIGTERM)]
+
+
+def test_on_option_the_others_run_on_when_one_fails_and_the_end_of_the_training_counts(
+    run, machines, printed
+):
+    def end_last(status):
+        wait_for(lambda: {"env", "rlx"} <= set(printed.ended), "the end of both")
+        machines.does["ps"].put(status)
+
+    rules = RunRules(ignores_errors=True)
+    for status in (0, 4):
+        printed.ended.clear()
+        last = threading.Thread(target=end_last, args=(status,))
+        last.start()
+        assert run(rules=rules, ps=[], env=[3], rlx=[-9]) == status
+        last.join()
+        assert printed.ended == {"ps": status, "env": 3, "rlx": -9}
+    assert machines.signals == []
 
 
 def test_a_parameter_server_is_stopped_when_those_that_deliver_to_it_have_ended(run, machines):
