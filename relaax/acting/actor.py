@@ -34,6 +34,7 @@ from relaax.learning.model import PolicyModel
 from relaax.learning.policy import Policy, PolicyHolder
 from relaax.learning.previous import PreviousStep
 from relaax.learning.rollouts import Columns
+from relaax.learning.team import TeamView
 from relaax.observations import Observations, mapped
 from relaax.steps import AgentName
 
@@ -56,7 +57,8 @@ class Actor(EvaluatorBase, Generic[BatchT]):
     executed; without it none may. ``previous`` are inputs of the network beside the observations.
     With ``policies`` another policy than ``policy`` may act in each slot. ``stamp`` is for labels
     of steps; see ``Recording``. ``remote`` chooses for other processes, or lets others choose; it
-    is closed with the actor.
+    is closed with the actor. ``team`` has the observations of all agents of an environment, which
+    are joined to those of each.
     """
 
     def __init__(
@@ -82,6 +84,7 @@ class Actor(EvaluatorBase, Generic[BatchT]):
         policies: SlotPolicies | None = None,
         stamp: slice | None = None,
         remote: LocalInference | RemoteModel | None = None,
+        team: TeamView | None = None,
     ) -> None:
         self._preprocessor = preprocessor
         self._policy = policy
@@ -108,6 +111,7 @@ class Actor(EvaluatorBase, Generic[BatchT]):
         self._executed = executed
         self._previous = previous
         self._remote = remote
+        self._team = team
         #: By slot, where agents have names.
         self._agents: dict[int, AgentName] = {}
         self._capacity = 0
@@ -135,8 +139,10 @@ class Actor(EvaluatorBase, Generic[BatchT]):
             self._grow(max(needed, 2 * self._capacity))
 
     def connected(self, slots: IntArray, environments: Sequence[EnvironmentInfo]) -> None:
-        """Take the places of environments among all of the training."""
+        """Take the places of environments among all of the training, and their teams."""
         self._places.introduce(slots, environments)
+        if self._team is not None:
+            self._team.connect(slots, environments)
 
     def close_slots(self, slots: IntArray) -> None:
         """Forget environments that have gone; hand over what they have begun.
@@ -168,6 +174,8 @@ class Actor(EvaluatorBase, Generic[BatchT]):
     def act(self, transitions: Transitions, states: Observations, finals: Observations) -> Array:
         """Complete the rows before, hand over the rollouts that are full, and choose actions."""
         self._is_acting = True
+        if self._team is not None:
+            states, finals = self._team.beside(transitions, states, finals)
         if self._previous is not None:
             self._previous.report(transitions, self._units)
         if self._recording is not None:
@@ -205,6 +213,7 @@ class Actor(EvaluatorBase, Generic[BatchT]):
             exploration=exploration,
             executed=self._executed,
             previous=self._previous and self._previous.anew(),
+            team=self._team and self._team.anew(),
             policies=policies,
         )
 
@@ -236,6 +245,8 @@ class Actor(EvaluatorBase, Generic[BatchT]):
         self._preprocessor.grow(capacity)
         if self._previous is not None:
             self._previous.grow(capacity)
+        if self._team is not None:
+            self._team.grow(capacity)
         self._chooser.grow(capacity)
         self._capacity = capacity
 

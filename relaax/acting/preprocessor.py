@@ -27,6 +27,7 @@ BoolArray = npt.NDArray[np.bool_]
 IntArray = npt.NDArray[np.int64]
 
 _NO_FILTERS: Mapping[str, ZFilter] = {}
+_NOTHING_ADDED: Mapping[str, Shape] = {}
 
 _FLOAT = np.dtype(np.float32)
 
@@ -38,7 +39,7 @@ class Preprocessor:
     says how many of the latest ones are put side by side, for all of them or by name. Among named
     arrays may be an ``action_mask``. Numbers and vectors may have ``filters``, by name, which see
     each state once. Those that will be ``filtered_later`` stay float64, as all that is filtered
-    must be until its mean is subtracted.
+    must be until its mean is subtracted. No client sends what is ``added`` to checked states here.
     """
 
     def __init__(
@@ -48,21 +49,29 @@ class Preprocessor:
         action_mask: ActionMask | None = None,
         filters: Mapping[str, ZFilter] = _NO_FILTERS,
         filtered_later: Collection[str] = (),
+        added: Mapping[str, Shape] = _NOTHING_ADDED,
     ) -> None:
         def history_of(name: str, shape: Shape, length: int) -> _History:
             return _History(shape, length, name, filters.get(name), name in filtered_later)
 
         self._alone: _History | None = None
+        #: What is sent by name, and all that is observed by name.
+        self._sent: dict[str, _History | _Masks] = {}
         self._parts: dict[str, _History | _Masks] = {}
         self._written_size = written_size(state_size)
         if not isinstance(state_size, Mapping):
             self._alone = history_of(UNNAMED, state_size, length_alone(history_len))
-            return
-        lengths = lengths_by_name(state_size, history_len)
-        for name, shape in state_size.items():
-            self._parts[name] = history_of(name, shape, lengths[name])
-        if action_mask is not None:
-            self._parts[action_mask.name] = _Masks(action_mask)
+            self._parts = {UNNAMED: self._alone}
+        else:
+            lengths = lengths_by_name(state_size, history_len)
+            for name, shape in state_size.items():
+                self._sent[name] = history_of(name, shape, lengths[name])
+            if action_mask is not None:
+                self._sent[action_mask.name] = _Masks(action_mask)
+            self._parts = dict(self._sent)
+        for name, shape in added.items():
+            length = 1 if isinstance(history_len, Mapping) else history_len
+            self._parts[name] = history_of(name, shape, length)
 
     def check(self, states: Sequence[Any] | Observations) -> Observations:
         """Return states of B environments as an array [B, ...] or as arrays by name.
@@ -80,7 +89,7 @@ class Preprocessor:
                 )
             return self._alone.check(states)
         arrays = self._by_name(states)
-        checked = {name: part.check(arrays[name]) for name, part in self._parts.items()}
+        checked = {name: part.check(arrays[name]) for name, part in self._sent.items()}
         if len({len(array) for array in checked.values()}) > 1:
             counts = ", ".join(f"{len(array)} of {name}" for name, array in checked.items())
             raise InvalidState(f"observations are of different numbers of environments: {counts}")
@@ -88,7 +97,7 @@ class Preprocessor:
 
     def grow(self, capacity: int) -> None:
         """Make room for slots below ``capacity``; MemoryError where there is none."""
-        for part in self._parts.values() if self._alone is None else (self._alone,):
+        for part in self._parts.values():
             part.grow(capacity)
 
     def observe(
@@ -113,7 +122,7 @@ class Preprocessor:
         if isinstance(states, dict):
             return self._same_names(states)
         if not len(states):
-            return {name: part.none() for name, part in self._parts.items()}
+            return {name: part.none() for name, part in self._sent.items()}
         if not all(isinstance(state, Mapping) for state in states):
             raise InvalidState(
                 "a state has no names; the configuration says state_size: " + self._written_size
@@ -122,19 +131,19 @@ class Preprocessor:
             flat = [self._same_names(flattened(state)) for state in states]
         except ValueError as error:
             raise InvalidState(str(error)) from error
-        return {name: [state[name] for state in flat] for name in self._parts}
+        return {name: [state[name] for state in flat] for name in self._sent}
 
     def _same_names(self, state: dict[str, Any]) -> dict[str, Any]:
         """Return ``state``; InvalidState unless it has the names of all parts and no other."""
-        if state.keys() == self._parts.keys():
+        if state.keys() == self._sent.keys():
             return state
-        for name in sorted(state.keys() - self._parts.keys()):
-            hint = did_you_mean_one_of(name, self._parts)
+        for name in sorted(state.keys() - self._sent.keys()):
+            hint = did_you_mean_one_of(name, self._sent)
             raise InvalidState(
                 f"the configuration knows no observation {name:.100}, it says "
                 f"state_size: {self._written_size}{hint}"
             )
-        missing = ", ".join(sorted(self._parts.keys() - state.keys()))
+        missing = ", ".join(sorted(self._sent.keys() - state.keys()))
         raise InvalidState(
             f"a state lacks {missing}, the configuration says state_size: {self._written_size}"
         )

@@ -9,7 +9,7 @@ from relaax.algorithm_base.bridge_base import ParameterLink
 from relaax.algorithm_base.config_base import ConfigBase
 from relaax.errors import InvalidState
 from relaax.spaces import Space
-from relaax.steps import Evaluation
+from relaax.steps import UNNAMED_AGENT, AgentName, Evaluation
 from relaax.telemetry.metrics import Metrics
 
 
@@ -31,6 +31,8 @@ class EnvironmentInfo:
     #: so each of N can have one of N sizes of exploration. Within a second of its start it may
     #: change; when it goes away, the next one gets its place.
     place: Callable[[], int] = field(default=lambda: 0, compare=False)
+    #: The agent that acts in it, and its group: the agents of one environment.
+    agent: AgentName = UNNAMED_AGENT
 
 
 @dataclass(frozen=True)

@@ -34,6 +34,7 @@ from relaax.learning.policy import ActingPolicy, CurrentPolicy, PolicyUse
 from relaax.learning.previous import PreviousStep
 from relaax.learning.rollouts import RolloutStore
 from relaax.learning.steps import EpisodeRecorder, StepRecorder
+from relaax.learning.team import TEAM, TeamView, team_shape
 from relaax.parameters.published import PublishedSource
 
 #: Makes parameters of a flat vector.
@@ -117,6 +118,7 @@ def make_actor(
         policies=_named(parts, acting),
         stamp=None if parts.imprint is None else parts.imprint.stamp,
         remote=acting.remote,
+        team=TeamView.of(parts.inputs, parts.team),
     )
 
 
@@ -289,6 +291,7 @@ def _preprocessor(parts: PolicyParts, filters: Filters | None) -> Preprocessor:
         parts.mask,
         {} if filters is None else filters.states,
         parts.filters.states if filters is None else (),
+        {} if parts.team == 1 else {TEAM: team_shape(parts.inputs, parts.team)},
     )
 
 

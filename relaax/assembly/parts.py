@@ -81,6 +81,8 @@ class PolicyParts:
     variant_of: Callable[[str, FloatVector], FloatVector] | None = None
     #: The numbers behind the parameters, which must fit the configuration here; None without any.
     imprint: Imprint | None = None
+    #: How many agents of an environment the network sees together; see ``relaax.learning.team``.
+    team: int = 1
 
 
 @dataclass(frozen=True)
@@ -242,7 +244,8 @@ class MethodBuilder(ABC, Generic[ConfigT]):
         return PolicyParts(
             network=self.network(),
             actions=config.actions,
-            inputs=settings.inputs,
+            inputs=settings.own_inputs,
+            team=settings.team,
             history_len=settings.history_len,
             filters=config.filters(),
             space=config.action_space(),

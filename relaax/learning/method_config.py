@@ -27,6 +27,7 @@ from relaax.learning.shapes import (
     stacked_shape,
 )
 from relaax.learning.steps import column_of
+from relaax.learning.team import TEAM, TeamSettings, misfit_of_team, team_shape
 from relaax.observations import UNNAMED, Shapes
 from relaax.parameters.combining import CombineSection
 from relaax.replay.schema import Column
@@ -92,9 +93,23 @@ class MethodSettings(Section):
         return None if self.mask is None else self.mask.name
 
     @property
-    def inputs(self) -> Shapes:
-        """The shapes of the network's inputs: ``state_size`` without the mask of actions."""
+    def team(self) -> int:
+        """How many agents of an environment a critic sees: 1 unless there is a key for it."""
+        return self.team_size if isinstance(self, TeamSettings) else 1
+
+    @property
+    def own_inputs(self) -> Shapes:
+        """The shapes of an agent's own inputs: ``state_size`` without the mask of actions."""
         return inputs_of(self.state_size, self.mask)
+
+    @property
+    def inputs(self) -> Shapes:
+        """The shapes of the network's inputs: of its own ones, and of all agents together."""
+        own = self.own_inputs
+        if self.team == 1:
+            return own
+        named = own if isinstance(own, Mapping) else {UNNAMED: own}
+        return {**named, TEAM: team_shape(own, self.team)}
 
 
 class SharingSettings(Section):
@@ -189,8 +204,16 @@ class MethodConfig(ConfigBase):
         return {} if self.action_units is None else self.action_units.fingerprint
 
     def misfit_of(self, agents: Sequence[AgentName]) -> str | None:
-        """Return which of ``agents`` no entry of the key ``agents`` matches; see ``ConfigBase``."""
-        policies = self.settings.agent_policies
+        """Return which of ``agents`` no entry of the key ``agents`` matches; see ``ConfigBase``.
+
+        Or why they are no team.
+        """
+        settings = self.settings
+        if isinstance(settings, TeamSettings):
+            misfit = misfit_of_team(settings.team, agents)
+            if misfit is not None:
+                return misfit
+        policies = settings.agent_policies
         return None if policies is None else policies.misfit_of(agents)
 
     def describe_policy(self, vector: FloatVector) -> DescribedPolicy:
@@ -204,7 +227,7 @@ class MethodConfig(ConfigBase):
             network=self.network,
             parameters=manifest.unpack(own[: manifest.size]),
             distribution=self.actions,
-            state_size=settings.inputs,
+            state_size=settings.own_inputs,
             action_mask=settings.mask,
             history_len=settings.history_len,
             heads=tuple(self.heads),

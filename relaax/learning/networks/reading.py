@@ -78,7 +78,7 @@ def read_network(
         for name, of_head in of_heads.items():
             if "sees" in of_head:
                 raise ValueError(f"{place}: heads: {name}: sees: the observation has no name")
-    if is_named or before:
+    if is_named or before or len(shapes) > 1:
         shapes |= before
         heads = _with_sights(of_heads, heads, shapes, f"{place}: heads")
         encoders = {} if encoders is None else encoders

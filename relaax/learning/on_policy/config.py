@@ -158,7 +158,7 @@ class PolicyConfig(MethodConfig):
             require_effect(settings, ("burn_in",), "a recurrent layer")
         self.intrinsic: IntrinsicNetworks | None = None
         if settings.intrinsic is not None:
-            shapes = stacked_shape(settings.inputs, settings.history_len)
+            shapes = stacked_shape(settings.own_inputs, settings.history_len)
             self.intrinsic = IntrinsicNetworks(settings.intrinsic, shapes, actions.distribution)
         self._algorithm = algorithm
         self._actions = actions

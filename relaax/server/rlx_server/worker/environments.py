@@ -12,7 +12,7 @@ from relaax.errors import ProtocolError
 from relaax.protocol.binary import Hello
 from relaax.server.rlx_server.tally import WorkerRow
 from relaax.server.rlx_server.worker.settings import seed_after
-from relaax.steps import Flags, IntArray, Steps, Transitions, read_transitions
+from relaax.steps import UNNAMED_AGENT, Flags, IntArray, Steps, Transitions, read_transitions
 from relaax.telemetry.interval_metrics import IntervalMetrics
 from relaax.telemetry.metrics import (
     EPISODE_REWARD,
@@ -79,6 +79,7 @@ class Environments:
         """Return the descriptions of a client's environments for agents, and give these places."""
         first = self._introductions
         self._introductions += hello.environments
+        agents = hello.agent_names() or [UNNAMED_AGENT] * hello.environments
         return [
             EnvironmentInfo(
                 name=hello.environment,
@@ -87,6 +88,7 @@ class Environments:
                 number=number,
                 seed=seed_after(first_seed, first + number),
                 place=place,
+                agent=agents[number],
             )
             for number, place in enumerate(self._placed(slots))
         ]
