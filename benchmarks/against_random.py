@@ -68,13 +68,14 @@ def main() -> None:
     for index in (0, 1):
         game = PettingZooFactory(arguments.env, {})(arguments.seed)
         side = OneSide(game, game.agents[index], random)
+        spaces = game.spaces_of(game.agents)
         client = MultiAgentClient(
             arguments.rlx_server,
             game.agents,
             evaluate="deterministic",
             reconnect=Backoff(),
-            observation_space=game.observation_space,
-            action_space=game.action_space,
+            observation_space=spaces.observation_space,
+            action_space=spaces.action_space,
         )
         with client:
             results = Counter(_play(side, client, game.agents[index], arguments.games))

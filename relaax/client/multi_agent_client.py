@@ -13,7 +13,7 @@ once for all reports of a call.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import compress
-from typing import Any, Self, TypeAlias
+from typing import Any, Protocol, Self, TypeAlias
 
 import numpy as np
 
@@ -51,6 +51,19 @@ class AgentReport:
         if self.is_terminated:
             return start | TERMINATED
         return start | TRUNCATED | FINAL if self.is_truncated else start
+
+
+class AgentClient(Protocol):
+    """What a ``MultiAgentRunner`` needs of a client."""
+
+    def init(self, reports: Mapping[Agent, AgentReport]) -> dict[Agent, Any]:
+        """Start episodes of the agents that act first; return their actions."""
+
+    def send(self, reports: Mapping[Agent, AgentReport]) -> dict[Agent, Any]:
+        """Report what some agents have earned and see; return the next actions."""
+
+    def metrics(self) -> Metrics:
+        """Return where the environments' scalars go."""
 
 
 class MultiAgentClient:

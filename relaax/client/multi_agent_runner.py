@@ -1,27 +1,32 @@
-"""Plays environments with several agents through a ``MultiAgentClient``."""
+"""Plays environments with several agents through an ``AgentClient``."""
 
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from relaax.client.checks import single_number
-from relaax.client.multi_agent_client import Agent, AgentReport, MultiAgentClient
+from relaax.client.multi_agent_client import Agent, AgentClient, AgentReport
 from relaax.client.simulator import RunObserver
 from relaax.client.simulator_runner import EpisodeRunner
 from relaax.errors import ConfigurationError
 
 
-class AgentEnvironment(Protocol):
-    """An environment with several agents, of which some act at a time.
+class AgentSpaces(NamedTuple):
+    """The spaces of agents that are alike, as on the wire (docs/protocol.md); None: not checked."""
 
-    The spaces are those of each agent, as on the wire (docs/protocol.md).
-    """
-
-    agents: Sequence[str]
     observation_space: dict[str, Any] | None
     action_space: dict[str, Any] | None
+
+
+class AgentEnvironment(Protocol):
+    """An environment with several agents, of which some act at a time."""
+
+    agents: Sequence[str]
+
+    def spaces_of(self, agents: Sequence[str]) -> AgentSpaces:
+        """Return the spaces of these agents; ConfigurationError where two have different ones."""
 
     def restart(self) -> dict[str, AgentReport]:
         """Start a game; return the reports of the agents that act first, all of which start."""
@@ -37,7 +42,7 @@ class AgentEnvironment(Protocol):
         """Release its resources."""
 
 
-class MultiAgentRunner(EpisodeRunner[MultiAgentClient]):
+class MultiAgentRunner(EpisodeRunner[AgentClient]):
     """Plays games in all ``environments`` at once, of which each is one of the client's.
 
     A game's return is the sum of the rewards of all its agents. Games beyond the number that was
@@ -47,7 +52,7 @@ class MultiAgentRunner(EpisodeRunner[MultiAgentClient]):
     def __init__(
         self,
         environments: Sequence[AgentEnvironment],
-        client: MultiAgentClient,
+        client: AgentClient,
         *,
         observer: RunObserver | None = None,
         clock: Callable[[], float] = time.monotonic,

@@ -14,7 +14,7 @@ from relaax.client.checks import single_flag, single_number
 from relaax.client.gymnasium_actions import action_decoder, action_space_as_json
 from relaax.client.gymnasium_observations import observation_space_as_json, state_encoder
 from relaax.client.multi_agent_client import AgentReport
-from relaax.client.multi_agent_runner import merged
+from relaax.client.multi_agent_runner import AgentSpaces, merged
 from relaax.client.simulator import RunObserver
 from relaax.errors import ConfigurationError
 from relaax.observations import mapped
@@ -29,9 +29,8 @@ _FUNCTIONS: dict[Api, str] = {"aec": "env", "parallel": "parallel_env"}
 class PettingZooEnvironment(ABC):
     """A PettingZoo environment for a ``MultiAgentRunner``; the first game gets ``seed``.
 
-    ConfigurationError where there is no list of all agents that there may be, where agents have
-    different spaces, and for spaces that cannot be sent. ``apply`` raises ``UnusableAction`` when
-    the server's actions do not fit.
+    ConfigurationError where there is no list of all agents that there may be, and for spaces that
+    cannot be sent. ``apply`` raises ``UnusableAction`` when the server's actions do not fit.
     """
 
     def __init__(
@@ -40,14 +39,23 @@ class PettingZooEnvironment(ABC):
         self._environment = environment
         self._seed = seed
         self.agents: Sequence[str] = _agents_of(environment)
-        observed = _one_space("observe", self.agents, environment.observation_space)
-        acted = _one_space("act", self.agents, environment.action_space)
-        self.observation_space: dict[str, Any] | None = observation_space_as_json(observed)
-        self.action_space: dict[str, Any] | None = action_space_as_json(acted)
-        self._encode, self._decode = state_encoder(observed), action_decoder(acted)
+        self._encode = {
+            agent: state_encoder(environment.observation_space(agent)) for agent in self.agents
+        }
+        self._decode = {
+            agent: action_decoder(environment.action_space(agent)) for agent in self.agents
+        }
         self._masks = MaskReader((observer or RunObserver()).on_doubt)
         #: Those whose episode goes on.
         self._playing: set[str] = set()
+
+    def spaces_of(self, agents: Sequence[str]) -> AgentSpaces:
+        """See ``AgentEnvironment``."""
+        made = self._environment
+        return AgentSpaces(
+            observation_space_as_json(_one_space("observe", agents, made.observation_space)),
+            action_space_as_json(_one_space("act", agents, made.action_space)),
+        )
 
     @abstractmethod
     def restart(self) -> dict[str, AgentReport]:
@@ -73,17 +81,17 @@ class PettingZooEnvironment(ABC):
         starts = agent not in self._playing
         if is_terminated or is_truncated:
             self._playing.discard(agent)
-            final = None if is_terminated else _final(self._state(seen, info))
+            final = None if is_terminated else _final(self._state(agent, seen, info))
             earned = single_number("the reward", reward)
             end = AgentReport(None, earned, False, is_terminated, is_truncated, final)
             return None if starts else end
         self._playing.add(agent)
         earned = 0.0 if starts else single_number("the reward", reward)
-        return AgentReport(self._state(seen, info), earned, starts)
+        return AgentReport(self._state(agent, seen, info), earned, starts)
 
-    def _state(self, seen: Any, info: Any) -> Any:
+    def _state(self, agent: str, seen: Any, info: Any) -> Any:
         """Return a copy, with its mask: it is sent after other agents' steps."""
-        return self._masks.beside(mapped(np.array, self._encode(seen)), info)
+        return self._masks.beside(mapped(np.array, self._encode[agent](seen)), info)
 
 
 class TurnEnvironment(PettingZooEnvironment):
@@ -100,8 +108,8 @@ class TurnEnvironment(PettingZooEnvironment):
 
     def apply(self, actions: Mapping[str, Any]) -> dict[str, AgentReport]:
         """See ``AgentEnvironment``."""
-        (action,) = actions.values()
-        self._environment.step(self._decode(action))
+        ((agent, action),) = actions.items()
+        self._environment.step(self._decode[agent](action))
         return self._until_a_turn()
 
     def _until_a_turn(self) -> dict[str, AgentReport]:
@@ -131,7 +139,7 @@ class ParallelEnvironment(PettingZooEnvironment):
 
     def apply(self, actions: Mapping[str, Any]) -> dict[str, AgentReport]:
         """See ``AgentEnvironment``."""
-        made = {agent: self._decode(action) for agent, action in actions.items()}
+        made = {agent: self._decode[agent](action) for agent, action in actions.items()}
         return self._reports(*self._environment.step(made))
 
     def _reports(
@@ -213,12 +221,12 @@ def _agents_of(environment: Any) -> list[str]:
 
 
 def _one_space(what: str, agents: Sequence[str], space_of: Any) -> Any:
-    """Return the space of all agents; ConfigurationError where two have different ones."""
+    """Return the space of these agents; ConfigurationError where two have different ones."""
     first, *others = agents
     for other in others:
         if space_of(other) != space_of(first):
             raise ConfigurationError(
-                f"agents must have the same spaces: {first} and {other} {what} in "
+                f"agents of one policy must have the same spaces: {first} and {other} {what} in "
                 f"{space_of(first)} and {space_of(other)}"
             )
     return space_of(first)

@@ -35,14 +35,15 @@ class PettingZooTask:
             environments = made(partial(self._made, index, report), report)
             for environment in environments:
                 open_ones.enter_context(contextlib.closing(environment))
+            spaces = environments[0].spaces_of(environments[0].agents)
             client = MultiAgentClient(
                 options.rlx_server,
                 environments[0].agents,
                 len(environments),
                 reconnect=options.backoff,
                 environment=options.env,
-                observation_space=environments[0].observation_space,
-                action_space=environments[0].action_space,
+                observation_space=spaces.observation_space,
+                action_space=spaces.action_space,
                 evaluate=options.evaluate,
             )
             open_ones.enter_context(client)

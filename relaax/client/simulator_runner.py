@@ -8,7 +8,7 @@ from typing import Any, Generic, TypeVar
 
 from relaax.client.checks import single_flag, single_number
 from relaax.client.failure import Failure
-from relaax.client.multi_agent_client import MultiAgentClient
+from relaax.client.multi_agent_client import AgentClient
 from relaax.client.restarts import RESTARTS
 from relaax.client.rlx_client import Client
 from relaax.client.simulator import (
@@ -22,7 +22,7 @@ from relaax.client.simulator import (
 from relaax.client.vector_client import VectorClient
 from relaax.telemetry.interval_metrics import IntervalMetrics
 
-_Client = TypeVar("_Client", Client, VectorClient, MultiAgentClient)
+_Client = TypeVar("_Client", Client, VectorClient, AgentClient)
 _Answer = TypeVar("_Answer")
 
 

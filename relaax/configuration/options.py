@@ -310,6 +310,11 @@ class ActorOptions(DeliveringOptions, LogOptions, AccessOptions):
         None, "seed of the first actor and its environment; the next one gets N + 1"
     )
     actors: kinds.CountOption = option(1, "how many actors there are, each a process with its own")
+    agents: kinds.FileOption | None = option(
+        None,
+        "a file with groups of agents, each of which has a policy and a way of its steps; an "
+        "experiment writes it",
+    )
     mode: kinds.ActorModeOption = option(
         "training",
         "the purpose of acting: 'training', or 'eval_deterministic' and 'eval_stochastic', from "
@@ -342,6 +347,11 @@ class ActorOptions(DeliveringOptions, LogOptions, AccessOptions):
         """See Options: an actor needs its environment."""
         if self.env is None:
             raise ConfigurationError("--env: is missing: which environment is acted in?")
+        if self.agents is not None:
+            self.require_none_of(
+                ("mode", "fetch_parameter_mode", "fetch_parameter_interval", "inference_servers"),
+                "with --agents each group has its own in the file",
+            )
         if self.inference_servers is not None:
             self.require_none_of(
                 ("fetch_parameter_mode", "fetch_parameter_interval"),

@@ -2,6 +2,7 @@
 
 import json
 import shlex
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
@@ -12,7 +13,13 @@ import yaml
 
 from relaax.errors import ConfigurationError
 from relaax.experiments.policies import section_of
-from relaax.experiments.workers import ActorWorker, InferenceStream, SampleStream, TrainerWorker
+from relaax.experiments.workers import (
+    ActorWorker,
+    AgentSpec,
+    InferenceStream,
+    SampleStream,
+    TrainerWorker,
+)
 from relaax.experiments.written import NamedExperiment, to_yaml
 
 HOST = "localhost"
@@ -36,6 +43,19 @@ class TrainedPolicy:
     def learners(self) -> list[str]:
         """The addresses of its learners."""
         return [f"{HOST}:{port}" for port in self.ports[1:]]
+
+
+@dataclass(frozen=True)
+class ActorGroup:
+    """Actor workers that are alike, and deliver to the same learners."""
+
+    name: str
+    worker: ActorWorker
+    count: int
+    #: Of the first one.
+    seed: int
+    #: The place of their trainer among those of each sample stream.
+    places: Sequence[int]
 
 
 class Trial:
@@ -77,6 +97,9 @@ class Trial:
         for policy in self.policies.values():
             content = yaml.safe_dump(self._configuration(policy), sort_keys=False)
             self._file_of(policy.name).write_text(content, encoding="utf-8")
+        for group in self.actor_groups():
+            content = yaml.safe_dump(self.agents_of(group), sort_keys=False)
+            self._file_of(group.name).write_text(content, encoding="utf-8")
         procfile = self.directory / "Procfile"
         lines = (f"{name}: exec {shlex.join(words)}\n" for name, words in self.lines())
         procfile.write_text("".join(lines), encoding="utf-8")
@@ -100,25 +123,68 @@ class Trial:
             file = str(self._file_of(worker.policy_name))
             words = ["relaax-inference-server", "--config", file, "--bind", address]
             yield f"policy{number}", words
-        yield from self._actor_lines()
+        yield from map(self._actor_line, self.actor_groups())
 
-    def _actor_lines(self) -> Iterator[tuple[str, list[str]]]:
-        """Yield a line for the actors of each learner that are alike."""
+    def actor_groups(self) -> Iterator[ActorGroup]:
+        """Yield the actors that are alike, and deliver to the same learners."""
+        actors = self.experiment.config.actors
         first = 0
-        for number, (actor, same) in enumerate(groupby(self.experiment.config.actors)):
+        for number, (actor, same) in enumerate(groupby(actors)):
             count = len(list(same))
-            spec = actor.spec_of(0)
-            if spec is None:
-                raise ConfigurationError("agent 0 has no specification")
-            stream = actor.inference_streams[spec.inference_stream_idx]
-            learners = self._learners_of(actor.sample_streams[spec.sample_stream_idx])
-            for place, learner in enumerate(learners or [""]):
-                share = len(range(place, count, max(len(learners), 1)))
-                if share:
-                    name = f"actors{number}" + (f"-{place}" if len(learners) > 1 else "")
-                    words = self._actor(actor, stream, learner)
-                    yield name, [*words, "--actors", str(share), "--seed", str(1 + first)]
+            shares: Counter[tuple[int, ...]] = Counter()
+            for index in range(first, first + count):
+                shares[self._places(actor, index)] += 1
+            for place, (places, share) in enumerate(shares.items()):
+                name = f"actors{number}" + (f"-{place}" if len(shares) > 1 else "")
+                yield ActorGroup(name, actor, share, 1 + first, places)
                 first += share
+
+    def _places(self, actor: ActorWorker, index: int) -> tuple[int, ...]:
+        """Return the place of a worker's trainer among those of each sample stream."""
+        return tuple(
+            index % max(len(self._learners_of(stream)), 1) for stream in actor.sample_streams
+        )
+
+    def _actor_line(self, group: ActorGroup) -> tuple[str, list[str]]:
+        """Return the name and the command of a group of actors."""
+        actor = group.worker
+        policy, _ = self._way(actor.inference_streams[actor.agent_specs[0].inference_stream_idx])
+        made_by = self.experiment.environments.get(actor.env.type_, actor.env.type_)
+        words = ["relaax-actor", "--config", str(self._file_of(policy)), "--env", made_by]
+        if actor.env.args:
+            words += ["--env-kwargs", json.dumps(actor.env.args)]
+        words += ["--agents", str(self._file_of(group.name))]
+        return group.name, [*words, "--actors", str(group.count), "--seed", str(group.seed)]
+
+    def agents_of(self, group: ActorGroup) -> dict[str, Any]:
+        """Return the file of a group of actors: each specification's policy and sink."""
+        return {
+            "groups": [
+                {
+                    "index_regex": spec.index_regex,
+                    "arguments": [
+                        *self._policy_words(group.worker, spec),
+                        *self._sample_words(group, spec),
+                    ],
+                }
+                for spec in group.worker.agent_specs
+            ]
+        }
+
+    def _policy_words(self, actor: ActorWorker, spec: AgentSpec) -> list[str]:
+        """Return options of ``relaax-actor``: the policy of agents, and how it is asked."""
+        policy, way = self._way(actor.inference_streams[spec.inference_stream_idx])
+        return ["--config", str(self._file_of(policy)), *way]
+
+    def _sample_words(self, group: ActorGroup, spec: AgentSpec) -> list[str]:
+        """Return options of ``relaax-actor``: where the steps of agents go.
+
+        Without a trainer nothing is learnt from them: actions are samples of the policy.
+        """
+        learners = self._learners_of(group.worker.sample_streams[spec.sample_stream_idx])
+        if not learners:
+            return ["--mode", "eval_stochastic"]
+        return ["--learner", learners[group.places[spec.sample_stream_idx]]]
 
     def _learners_of(self, stream: SampleStream) -> list[str]:
         """Return the addresses of the trainers of a sample stream."""
@@ -128,17 +194,6 @@ class Trial:
             if policy.trainers[0].sample_stream == stream
             for address in policy.learners
         ]
-
-    def _actor(self, actor: ActorWorker, stream: InferenceStream, learner: str) -> list[str]:
-        """Return the command of actors that choose by a stream, but for their number and seed."""
-        policy, way = self._way(stream)
-        made_by = self.experiment.environments.get(actor.env.type_, actor.env.type_)
-        words = ["relaax-actor", "--config", str(self._file_of(policy)), "--env", made_by]
-        if actor.env.args:
-            words += ["--env-kwargs", json.dumps(actor.env.args)]
-        # Without a trainer nothing is learnt from the steps: actions are samples of the policy.
-        words += ["--learner", learner] if learner else ["--mode", "eval_stochastic"]
-        return [*words, *way]
 
     def _way(self, stream: InferenceStream) -> tuple[str, list[str]]:
         """Return the policy of a stream, and the options by which actors choose with it."""
@@ -150,8 +205,9 @@ class Trial:
         served = [each for each in self.inference_servers if each[0].inference_stream == stream]
         return served[0][0].policy_name, ["--inference-servers", *(place for _, place in served)]
 
-    def _file_of(self, policy: str) -> Path:
-        return self.directory / f"{policy}.yaml"
+    def _file_of(self, name: str) -> Path:
+        """Return the file of a policy, or of a group of actors."""
+        return self.directory / f"{name}.yaml"
 
     def _configuration(self, policy: TrainedPolicy) -> dict[str, Any]:
         place = self.directory / policy.name

@@ -19,7 +19,8 @@ class Environment(Section):
     """An environment: its type, and the arguments that it is made with.
 
     ``type_`` is a name of ``register_environment``, of Gymnasium (``CartPole-v1``), MODULE:NAME to
-    import a module before, or FILE.py:CLASS.
+    import a module before, FILE.py:CLASS, a name of PettingZoo (``classic/tictactoe-v3``), or a
+    module with a function ``parallel_env`` or ``env`` (``mpe2.simple_spread_v3``).
     """
 
     type_: str
@@ -100,8 +101,8 @@ Sample = Annotated[SampleStream, BeforeValidator(_sample)]
 class AgentSpec(Section):
     """Which agents of an environment choose by which stream, and where their steps go.
 
-    The first specification counts whose ``index_regex`` matches all of an agent's index, written
-    as a number.
+    The first specification counts whose ``index_regex`` matches all of an agent's name, or of its
+    index in its environment, written as a number.
     """
 
     index_regex: str
@@ -117,10 +118,6 @@ class AgentSpec(Section):
             raise ValueError(f"is no regular expression: {error}") from error
         return value
 
-    def matches(self, agent: int) -> bool:
-        """Return whether this one counts for the agent of that index."""
-        return re.fullmatch(self.index_regex, str(agent)) is not None
-
 
 class ActorWorker(Section):
     """Holds an environment, and acts in it."""
@@ -129,10 +126,6 @@ class ActorWorker(Section):
     inference_streams: list[Inference]
     sample_streams: list[Sample]
     agent_specs: list[AgentSpec]
-
-    def spec_of(self, agent: int) -> AgentSpec | None:
-        """Return the first specification that matches an agent; None if none does."""
-        return next((spec for spec in self.agent_specs if spec.matches(agent)), None)
 
 
 class PolicyWorker(Section):

@@ -173,8 +173,11 @@ class Described:
             several = value if isinstance(value, tuple) else (value,)
             if several and all(isinstance(each, Address) for each in several):
                 found[str(option.alias)] = several
-        for own in ("--bind", FOR_OPERATORS, "--proxy"):
-            found.pop(own, None)
+        others = ["--bind", FOR_OPERATORS, "--proxy"]
+        if getattr(self.options, "agents", None) is not None:  # its file has those of each group
+            others += ["--learner", "--parameter-server"]
+        for each in others:
+            found.pop(each, None)
         return found
 
     def begins_training(self) -> bool:

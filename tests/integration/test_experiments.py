@@ -10,7 +10,8 @@ from processes import REPOSITORY, wait_for
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(280)]
 
-EXAMPLE = REPOSITORY / "examples" / "experiments" / "cartpole.py"
+EXAMPLES = REPOSITORY / "examples" / "experiments"
+EXAMPLE = EXAMPLES / "cartpole.py"
 
 
 def command(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
@@ -79,3 +80,15 @@ def test_a_trial_is_seen_and_ended_by_another_shell(tmp_path: Path) -> None:
     nothing = command(tmp_path, "stop", *names)
     assert nothing.returncode == 2
     assert "cartpole/one does not run: it ended with status 143" in nothing.stderr
+
+
+def test_players_learn_policies_of_their_own(tmp_path: Path) -> None:
+    shown = command(tmp_path, "show", str(EXAMPLES / "tictactoe.py"))
+    twin = tmp_path / "twin.yaml"
+    twin.write_text(shown.stdout.replace("100000", "1500"))
+    ended = command(tmp_path, "run", str(twin))
+    assert ended.returncode == 0, ended.stdout + ended.stderr
+    assert "the required number of steps is done" in ended.stdout
+    place = tmp_path / "training" / "experiments" / "tictactoe" / "trial1"
+    for player in ("player_1", "player_2"):
+        assert any((place / player / "checkpoints").iterdir())

@@ -4,7 +4,11 @@ A process is a client, a connection in memory, and a worker with the algorithm's
 
 ``main``           the command, and its processes
 ``task``           the task of one process
+``environments``   makes environments: Gymnasium's, PettingZoo's, classes of the user's
+``groups``         plays environments with several agents: a policy and a sink for each group
+``routing``        the reports of each agent go to its group; resets are counted
 ``wiring``         makes the worker, and its connections
+``sinks``          where steps go
 ``pulled_bridge``  the bridge of an agent whose parameters are fetched by a rule
 ``surreal``        plays with an actor of the algorithm's own class, in place of worker and client
 """

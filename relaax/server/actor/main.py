@@ -5,6 +5,8 @@ import sys
 from relaax.client.run_environments import run_environments
 from relaax.client.run_options import RunOptions
 from relaax.configuration import leave_undisturbed, load_actor, run_command
+from relaax.configuration.actor_agents import read_agents
+from relaax.server.actor.groups import load_group
 from relaax.server.actor.task import ActorTask
 from relaax.server.actor.wiring import algorithm_of
 
@@ -19,10 +21,15 @@ def main() -> int:
 def _act(arguments: list[str]) -> int:
     """Run a process for each actor; errors of the configuration are reported before."""
     configuration = load_actor(arguments)
-    algorithm_of(configuration)
     options = configuration.options
+    algorithm_of(configuration)
+    if options.agents is not None:
+        agents = read_agents(options.agents)
+        for number in range(len(agents.groups)):
+            algorithm_of(load_group(agents, number, options))
     actors = "1 actor" if options.actors == 1 else f"{options.actors} actors"
-    print(f"{actors} in {options.env}, {options.mode}", flush=True)
+    purpose = options.mode if options.agents is None else f"agents of {options.agents}"
+    print(f"{actors} in {options.env}, {purpose}", flush=True)
     run = RunOptions(
         rlx_server=str(options.parameter_server),
         env=str(options.env),

@@ -2,20 +2,13 @@
 
 import logging
 import secrets
+from collections.abc import Callable
 from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from typing import Any
 
 from relaax.acting.parameter_client import ParameterClient, PeriodicTracker, PullRule
-from relaax.algorithm_base import (
-    ConfigBase,
-    Evaluation,
-    ExperienceSink,
-    Metrics,
-    NullExperience,
-    ParameterLink,
-    Phase,
-)
+from relaax.algorithm_base import ConfigBase, Evaluation, ExperienceSink, ParameterLink, Phase
 from relaax.client.seeds import seeds_of_this_program
 from relaax.compat.surreal.actor import Actor
 from relaax.compat.surreal.session import (
@@ -29,8 +22,8 @@ from relaax.configuration.algorithm_loader import Algorithm, load_algorithm, mak
 from relaax.configuration.announced_spaces import Doubts
 from relaax.configuration.commands import ACTOR
 from relaax.parameters.training_watch import TrainingWatch
-from relaax.replay.client.spread import StepReports, writer_to
 from relaax.server.actor.pulled_bridge import PulledBridge
+from relaax.server.actor.sinks import experience_of
 from relaax.server.rlx_server.places import OwnPlaces, PlaceTable
 from relaax.server.rlx_server.tally import private_row
 from relaax.server.rlx_server.worker.agents import Agents
@@ -38,7 +31,7 @@ from relaax.server.rlx_server.worker.memory_worker import MemoryWorker, settings
 from relaax.server.rlx_server.worker.process import agents_of
 from relaax.server.rlx_server.worker.settings import WorkerSettings
 from relaax.steps import Steps
-from relaax.telemetry.kept_counts import DELIVERED, DROPPED, CountsRow
+from relaax.telemetry.kept_counts import CountsRow
 
 #: The evaluation of the modes in which nothing is learnt.
 EVALUATIONS = {EVAL_DETERMINISTIC: Evaluation.DETERMINISTIC, EVAL_STOCHASTIC: Evaluation.STOCHASTIC}
@@ -55,13 +48,17 @@ def algorithm_of(configuration: ActorConfiguration) -> tuple[Algorithm, ConfigBa
     return algorithm, config
 
 
-class OnePlace(OwnPlaces):
-    """The place of an actor's environment among all that train: its number, until that is known."""
+class ActorPlaces(OwnPlaces):
+    """The places of an actor's ``environments`` among all that train.
 
-    def __init__(self, number: int) -> None:
-        super().__init__(PlaceTable(most=1, is_shared=False), owner=1)
+    They follow one another, from the actor's ``number`` times their count, until the number among
+    all of the training is known.
+    """
+
+    def __init__(self, number: int, environments: int = 1) -> None:
+        super().__init__(PlaceTable(most=environments, is_shared=False), owner=1)
         self._number = number
-        self.in_training = lambda place: self._number
+        self.in_training = lambda place: self._number * environments + place
 
     def note(self, number: int) -> None:
         """Take the parameter server's answer."""
@@ -72,11 +69,19 @@ class ParameterFetches:
     """Fetches an agent's parameters by ``rule``, and once at the start.
 
     Where the agent ``evaluates``, they are fetched before each episode, which is played with one
-    version.
+    version. ``begins`` says whether an episode begins with steps: where an environment has several
+    agents, its reset counts, and not the first turn of each.
     """
 
-    def __init__(self, rule: PullRule, *, evaluates: bool) -> None:
+    def __init__(
+        self,
+        rule: PullRule,
+        *,
+        evaluates: bool,
+        begins: Callable[[Steps], bool] = lambda steps: bool(steps.starts.any()),
+    ) -> None:
         self._goes_by_episodes = evaluates or rule.mode == "episode"
+        self._begins = begins
         self._tracker = PeriodicTracker(1) if evaluates else rule.tracker()
 
     def begin(self, bridge: PulledBridge, client: ParameterClient) -> None:
@@ -85,8 +90,8 @@ class ParameterFetches:
         self._fetch()
 
     def before(self, steps: Steps) -> None:
-        """Fetch, if it is time, before ``steps`` of the one environment are answered."""
-        counts = steps.starts.any() if self._goes_by_episodes else steps.actions
+        """Fetch, if it is time, before ``steps`` are answered."""
+        counts = self._begins(steps) if self._goes_by_episodes else steps.actions
         if counts and self._tracker.track_increment():
             self._fetch()
 
@@ -101,7 +106,8 @@ class ParameterFetches:
 class ActorParts:
     """The parts of actor ``index``, which ``resources`` will close.
 
-    ``kept`` counts its steps by their fate; ``restarts`` are those of its process.
+    ``kept`` counts its steps by their fate; ``restarts`` are those of its process. It acts for so
+    many ``environments``, of which each agent is one.
     """
 
     algorithm: Algorithm
@@ -111,6 +117,7 @@ class ActorParts:
     kept: CountsRow
     resources: ExitStack
     restarts: int = 0
+    environments: int = 1
 
     def __post_init__(self) -> None:
         options, self.doubts = self.options, doubts_of(self.index)
@@ -120,25 +127,32 @@ class ActorParts:
         self.bridge: ParameterLink = self.resources.enter_context(
             closing(control.parameter_server_stub(address))
         )
-        self._place = OnePlace(self.index)
+        self._place = ActorPlaces(self.index, self.environments)
         note = self._place.note if options.mode == TRAINING else None
         watch = TrainingWatch(self.bridge, lambda: 0, on_place=note)
         self._watch = self.resources.enter_context(closing(watch))
 
-    def worker(self, algorithm_name: str) -> MemoryWorker:
-        """Return a worker with the algorithm's agent, made when its client has connected."""
+    def worker(
+        self, algorithm_name: str, begins: Callable[[Steps], bool] | None = None
+    ) -> MemoryWorker:
+        """Return a worker with the algorithm's agent, made when its client has connected.
+
+        ``begins`` as in ``ParameterFetches``.
+        """
         settings = settings_in_memory(
             self.algorithm,
             self.config,
             max_frame_bytes=None,
-            max_environments=1,
+            max_environments=self.environments,
             algorithm_name=algorithm_name,
             doubts=self.doubts,
             inference_servers=[str(each) for each in self.options.inference_servers or ()],
         )
         if settings.inference_servers:
             return self._served_worker(settings)
-        fetches = ParameterFetches(self.rule, evaluates=self.options.mode != TRAINING)
+        more = {} if begins is None else {"begins": begins}
+        evaluates = self.options.mode != TRAINING
+        fetches = ParameterFetches(self.rule, evaluates=evaluates, **more)
 
         def make_agents() -> Agents:
             pulled = PulledBridge(self.bridge)
@@ -202,35 +216,8 @@ class ActorParts:
 
     def _experience(self) -> ExperienceSink[Any]:
         """Return where the actor's steps go."""
-        options = self.options
-        if options.mode != TRAINING:
-            return NullExperience()
-        metrics: Metrics = self.bridge.metrics()
         spec = self.algorithm.replay_spec(self.config)
-        return writer_to(
-            [str(each) for each in options.replay_servers or (options.learner,)],
-            spec,
-            _KeptSteps(metrics, self.kept),
-            first=self.index,
-            drops=options.when_full == "drop",
-        )
-
-
-class _KeptSteps(StepReports):
-    """Counts the steps of an actor in its row of the counts of all."""
-
-    def __init__(self, metrics: Metrics, kept: CountsRow) -> None:
-        super().__init__(metrics)
-        self._kept = kept
-
-    def delivered(self, actions: int) -> None:
-        """See WriterObserver."""
-        super().delivered(actions)
-        self._kept.add(DELIVERED, actions)
-
-    def dropped_actions(self, actions: int) -> None:
-        """See WriterObserver."""
-        self._kept.add(DROPPED, actions)
+        return experience_of(self.options, spec, self.bridge.metrics(), self.kept, self.index)
 
 
 def doubts_of(index: int) -> Doubts:

@@ -105,7 +105,7 @@ def test_agents_with_different_spaces_are_refused_by_name():
             return spaces.Discrete(2 + (agent == "right"))
 
     with pytest.raises(ConfigurationError, match=r"left and right act in Discrete\(2\) and Discr"):
-        TurnEnvironment(Uneven(), None)
+        TurnEnvironment(Uneven(), None).spaces_of(["left", "right"])
 
 
 def test_an_environment_without_a_list_of_agents_is_refused():
@@ -128,9 +128,10 @@ def test_a_game_in_which_no_agent_ever_has_a_turn_is_refused(play):
 
 def test_spaces_are_announced_for_each_agent():
     environment = TurnEnvironment(TurnRace(), None)
-    assert environment.action_space == {"type": "Discrete", "n": 2}
-    assert set(environment.observation_space["spaces"]) == {"observation", "action_mask"}
-    json.dumps(environment.observation_space)
+    spaces = environment.spaces_of(environment.agents)
+    assert spaces.action_space == {"type": "Discrete", "n": 2}
+    assert set(spaces.observation_space["spaces"]) == {"observation", "action_mask"}
+    json.dumps(spaces.observation_space)
 
 
 @pytest.mark.parametrize(

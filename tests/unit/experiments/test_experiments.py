@@ -152,12 +152,8 @@ def test_an_unknown_key_is_an_error_with_its_path(tmp_path, written, expected):
             "actors: 0: agent_specs: 0: inference_stream_idx: is 1, and there are 1",
         ),
         (
-            experiment(
-                [actor([INLINE], specs=[EVERY.model_copy(update={"index_regex": "[1-3]"})])],
-                [],
-                [trainer()],
-            ),
-            "actors: 0: agent_specs: no index_regex matches agent 0; there are: '[1-3]'",
+            experiment([actor([INLINE], specs=[])], [], [trainer()]),
+            "actors: 0: agent_specs: is empty, so that no agent has a policy",
         ),
         (
             experiment([actor([INLINE])], [], [trainer(), trainer(trainer="da3c")]),
@@ -168,16 +164,6 @@ def test_an_unknown_key_is_an_error_with_its_path(tmp_path, written, expected):
 )
 def test_mistakes_are_named(described, expected):
     assert mistakes(described) == [expected]
-
-
-def test_the_first_specification_that_matches_counts():
-    """Seed 002, "Matching Agents to streams", example 2; all of an index must match."""
-    specs = [
-        AgentSpec(index_regex="[0-3]", inference_stream_idx=0, sample_stream_idx=0),
-        AgentSpec(index_regex="[3-6]", inference_stream_idx=1, sample_stream_idx=1),
-    ]
-    found = [actor(specs=specs).spec_of(agent) for agent in (0, 3, 4, 6, 13)]
-    assert found == [specs[0], specs[0], specs[1], specs[1], None]
 
 
 @pytest.mark.parametrize(
@@ -233,13 +219,16 @@ def test_actors_choose_at_policy_workers_and_send_steps_to_trainers_by_their_ind
     described = experiment(
         [actor() for _ in range(3)], [policy_worker() for _ in range(2)], [trainer(), trainer()]
     )
-    lines = dict(trial_of(described, tmp_path / "trial").lines())
+    trial = trial_of(described, tmp_path / "trial")
+    lines = dict(trial.lines())
     assert [name for name in lines if name.startswith("policy")] == ["policy0", "policy1"]
     servers = ["--inference-servers", "localhost:7103", "localhost:7104"]
-    first, second = lines["actors0-0"], lines["actors0-1"]
-    for words, learner, count in ((first, 7101, "2"), (second, 7102, "1")):
-        assert words[words.index("--learner") + 1] == f"localhost:{learner}"
+    for group, learner, count in zip(trial.actor_groups(), (7101, 7102), "21", strict=True):
+        words = lines[group.name]
         assert words[words.index("--actors") + 1] == count
+        (agents,) = trial.agents_of(group)["groups"]
+        words = agents["arguments"]
+        assert words[words.index("--learner") + 1] == f"localhost:{learner}"
         begin = words.index("--inference-servers")
         assert words[begin : begin + 3] == servers
 
@@ -247,10 +236,38 @@ def test_actors_choose_at_policy_workers_and_send_steps_to_trainers_by_their_ind
 @pytest.mark.parametrize(("seconds", "expected"), [(None, ["episode", "1"]), (5, ["second", "5"])])
 def test_inline_policies_are_pulled_at_resets_or_by_the_clock(tmp_path, seconds, expected):
     stream = INLINE.model_copy(update={"pull_interval_seconds": seconds})
-    described = experiment([actor([stream])], [], [trainer()])
-    words = dict(trial_of(described, tmp_path).lines())["actors0"]
+    trial = trial_of(experiment([actor([stream])], [], [trainer()]), tmp_path)
+    (group,) = trial.actor_groups()
+    (agents,) = trial.agents_of(group)["groups"]
+    words = agents["arguments"]
     begin = words.index("--fetch-parameter-mode")
     assert [words[begin + 1], words[begin + 3]] == expected
+
+
+def test_each_specification_has_its_policy_and_its_stream(tmp_path):
+    """Seed 002, "Matching Agents to streams", example 2, with one stream of each type."""
+    specs = [
+        AgentSpec(index_regex="[0-3]", inference_stream_idx=0, sample_stream_idx=0),
+        AgentSpec(index_regex="[3-6]", inference_stream_idx=1, sample_stream_idx=1),
+    ]
+    null = SampleStream(type_="NULL")
+    described = experiment(
+        [actor(["inf1", INLINE], ["train", null], specs)],
+        [policy_worker("other", "inf1")],
+        [trainer(), trainer("other", sample_stream="train")],
+    )
+    assert mistakes(described) == []
+    trial = trial_of(described, tmp_path)
+    (group,) = trial.actor_groups()
+    first, second = trial.agents_of(group)["groups"]
+    other, default = str(tmp_path / "other.yaml"), str(tmp_path / "default.yaml")
+    assert first["index_regex"] == "[0-3]"
+    assert first["arguments"] == [
+        "--config", other, "--inference-servers", "localhost:7104", "--learner", "localhost:7103"
+    ]  # fmt: skip
+    assert second["index_regex"] == "[3-6]"
+    assert second["arguments"][:2] == ["--config", default]
+    assert second["arguments"][-2:] == ["--mode", "eval_stochastic"]
 
 
 def test_a_trial_goes_on_and_another_experiment_does_not_take_its_place(tmp_path):

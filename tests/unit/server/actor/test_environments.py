@@ -13,8 +13,8 @@ from relaax.configuration import ActorOptions, load_actor
 from relaax.configuration.announced_spaces import Doubts
 from relaax.configuration.first_look import LOOKS, FirstLook
 from relaax.errors import ConfigurationError
+from relaax.server.actor.environments import environment_factory
 from relaax.server.actor.surreal import WatchedEnvironment, require_fit
-from relaax.server.actor.task import environment_factory
 
 OWN = """
 import gymnasium

@@ -1,0 +1,84 @@
+"""Agents of one environment with clients of their own, each of which has a server here."""
+
+import pytest
+import race_environment
+from client_servers import start_recording_server, start_server
+from race_environment import ParallelRace, TurnRace
+
+from relaax.client import MultiAgentClient
+from relaax.client.multi_agent_runner import MultiAgentRunner
+from relaax.client.pettingzoo_environments import ParallelEnvironment, TurnEnvironment
+from relaax.protocol import binary
+from relaax.protocol.binary import Welcome
+from relaax.server.actor.environments import agents_factory
+from relaax.server.actor.routing import CountedEnvironment, Resets, RoutedClient
+from relaax.steps import START, TERMINATED
+
+__all__ = ["start_recording_server", "start_server"]  # fixtures
+
+
+@pytest.fixture(name="play")
+def _play(start_recording_server):
+    """Plays games; returns what each racer's own server was told: a list for each message."""
+
+    def play(environments, games=1):
+        greeting = binary.encode_welcome(Welcome(agents=True))
+        servers = [start_recording_server(action=0, greet=lambda number: greeting) for _ in "lr"]
+        left, right = (
+            MultiAgentClient(server.url, [name], len(environments))
+            for server, name in zip(servers, environments[0].agents, strict=True)
+        )
+        with left, right:
+            client = RoutedClient({"left": left, "right": right})
+            MultiAgentRunner(environments, client).run(games)
+        return [
+            [
+                list(zip(s.environments.tolist(), s.flags.tolist(), strict=True))
+                for s in server.steps
+            ]
+            for server in servers
+        ]
+
+    return play
+
+
+def _told(steps):
+    return list(zip(steps.environments.tolist(), steps.flags.tolist(), strict=True))
+
+
+def test_each_agent_reports_to_its_own_client_when_it_has_a_turn(play):
+    left, right = play([TurnEnvironment(TurnRace(), None)])
+    assert left == [[(0, START)], [(0, 0)], [(0, TERMINATED | START)]]
+    assert right == [[(0, START)], [(0, 0)], [(0, TERMINATED)]]
+
+
+def test_the_environments_of_a_ring_report_together(play):
+    told = play([ParallelEnvironment(ParallelRace(), None) for _ in range(3)], games=3)
+    for each in told:
+        assert [len(message) for message in each] == [3, 3, 3]
+
+
+def test_a_reset_of_any_environment_of_a_ring_is_seen_once_by_each_group():
+    resets = Resets()
+    readers = [resets.reader() for _ in range(2)]
+    ring = [CountedEnvironment(TurnEnvironment(TurnRace(), None), resets) for _ in range(2)]
+    assert not any(reader(None) for reader in readers)
+    ring[1].restart()
+    for reader in readers:
+        assert [reader(None), reader(None)] == [True, False]
+
+
+@pytest.mark.parametrize(
+    ("env", "expected"),
+    [
+        ("CartPole-v1", None),
+        ("race_environment", ParallelEnvironment),
+        ("no_such_module", None),
+        ("{file}:TurnRace", TurnEnvironment),
+        ("{file}:ParallelRace", ParallelEnvironment),
+    ],
+)
+def test_environments_with_several_agents_are_known_by_their_names(env, expected):
+    factory = agents_factory(env.format(file=race_environment.__file__), {})
+    made = None if factory is None else type(factory(None, None))
+    assert made is expected
