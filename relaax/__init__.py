@@ -21,6 +21,7 @@ The packages, from the client's end to the servers':
 ``relaax.parameters``     the global parameters: client, service, store, shards, process
 ``relaax.replay``         experience that learners draw from
 ``relaax.inference``      lets a server with the policy choose for others
+``relaax.names``          names of processes with leases: addresses by name
 ``relaax.learning``       parts of algorithms
 ``relaax.acting``         chooses actions for many environments, and records the steps
 ``relaax.assembly``       makes a package's exports of an algorithm's builder

@@ -26,10 +26,16 @@ THREADS = 16
 
 
 class BridgeControl(BridgeControlBase):
-    """The generic bridge's two ends; ``senders`` remember whose steps were counted."""
+    """The generic bridge's two ends; ``senders`` remember whose steps were counted.
 
-    def __init__(self, senders: SenderTotals | None = None) -> None:
+    ``others`` answer calls of other services at the same port.
+    """
+
+    def __init__(
+        self, senders: SenderTotals | None = None, others: Sequence[grpc.GenericRpcHandler] = ()
+    ) -> None:
         self._senders = senders
+        self._others = others
 
     def parameter_server_stub(self, parameter_server_url: str) -> ParameterLink:
         """Return the worker's end; of several shards, if their addresses are joined by commas."""
@@ -40,7 +46,7 @@ class BridgeControl(BridgeControlBase):
         self, address: str, service: ParameterLink
     ) -> RunningParameterServer:
         """Listen at ``address``, with health checking and reflection; OSError if it is taken."""
-        return GrpcParameterServer(address, service, senders=self._senders)
+        return GrpcParameterServer(address, service, self._others, senders=self._senders)
 
 
 class GrpcParameterServer:

@@ -26,6 +26,7 @@ OF_COMMANDS = (
     "relaax/checkpoints",
     "relaax/configuration",
     "relaax/inference",
+    "relaax/names",
     "relaax/net",
     "relaax/net/access",
     "relaax/parameters",
@@ -68,6 +69,7 @@ MAY_IMPORT = {
         "relaax/configuration",
         "relaax/telemetry/operators",
     ),
+    "relaax/names": (*GROUND, "relaax/net"),
     "relaax/learning": (
         *GROUND,
         "relaax/algorithm_base",

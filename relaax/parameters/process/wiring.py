@@ -16,6 +16,8 @@ from relaax.checkpoints.checkpoint_sets import FirstSaver
 from relaax.configuration import ParameterServerConfiguration, ParameterServerOptions
 from relaax.configuration.algorithm_loader import Algorithm, load_algorithm, make_config
 from relaax.errors import ConfigurationError
+from relaax.names.leases import Leases
+from relaax.names.service import method_handlers
 from relaax.net.listening import naming_bind
 from relaax.parameters import BridgeControl
 from relaax.parameters.control import GrpcParameterServer
@@ -185,7 +187,8 @@ def _port(
     address: str, algorithm: Algorithm, parameter_server: ParameterServerBase, senders: SenderTotals
 ) -> RunningParameterServer:
     control = algorithm.BridgeControl
-    own = BridgeControl(senders) if control is BridgeControl else control()
+    names = [method_handlers(Leases())]
+    own = BridgeControl(senders, names) if control is BridgeControl else control()
     return own.start_parameter_server(address, parameter_server.bridge())
 
 
@@ -232,7 +235,7 @@ def _first_port(
     return lambda: GrpcParameterServer(
         address,
         parameter_server.bridge(),
-        [servicer.handlers()],
+        [servicer.handlers(), method_handlers(Leases())],
         missing=lambda: others.missing() or "",
         senders=senders,
         part=part,

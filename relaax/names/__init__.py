@@ -1,0 +1,24 @@
+"""Names of processes with leases: a process that dies leaves its name when its lease ends.
+
+``registry``    what a registry does, and the thread that keeps a name alive
+``paths``       what is allowed as a name, a value and a time
+``leases``      the names in the memory of a server
+``service``     these behind gRPC, at the port of a parameter server
+``stub``        the client of that
+``etcd``        the same by an etcd
+``places``      which of both an address means
+"""
+
+from relaax.names.places import registry_at
+from relaax.names.registry import (
+    NameTaken,
+    Registration,
+    Registry,
+    RegistryAway,
+    wait_for_name,
+    watch,
+)
+
+__all__ = [
+    "NameTaken", "Registration", "Registry", "RegistryAway", "registry_at", "wait_for_name", "watch"
+]  # fmt: skip

@@ -1,0 +1,171 @@
+"""What holds for each registry of names: that of a parameter server's port, and an etcd."""
+
+import signal
+import subprocess
+import sys
+import time
+from contextlib import closing
+from pathlib import Path
+
+import etcd
+import pytest
+from processes import free_port, wait_for
+
+from relaax.names import NameTaken, Registration, RegistryAway, registry_at, wait_for_name, watch
+from relaax.names.leases import Leases
+from relaax.names.places import ETCD
+from relaax.names.service import method_handlers
+from relaax.net.guarded_server import GuardedServer
+
+#: The shortest time of a lease: etcd has no shorter ones.
+TTL_S = 2
+
+#: A process that keeps a name until it is killed.
+KEEPER = """
+import sys, time
+from relaax.names import Registration, registry_at
+Registration(registry_at(sys.argv[1]), "trial/streams/default/one", "here:1", 2)
+print("registered", flush=True)
+time.sleep(60)
+"""
+
+
+@pytest.fixture(name="etcd_address", scope="module")
+def _etcd_address(tmp_path_factory):
+    with etcd.running(Path(tmp_path_factory.mktemp("etcd"))) as address:
+        yield f"{ETCD}{address}"
+
+
+@pytest.fixture(name="server")
+def _server():
+    """A server of names at a port, and its memory."""
+    server, address = GuardedServer(4, [method_handlers(Leases())]), f"localhost:{free_port()}"
+    server.start(address)
+    yield address
+    server.stop(0).wait()
+
+
+@pytest.fixture(
+    name="address", params=["server", pytest.param("etcd_address", marks=etcd.needs_etcd)]
+)
+def _address(request):
+    return request.getfixturevalue(request.param)
+
+
+@pytest.fixture(name="registry")
+def _registry(address):
+    with closing(registry_at(address)) as registry:
+        yield registry
+
+
+@pytest.fixture(name="root")
+def _root(request):
+    """A folder of names of this test alone."""
+    return request.node.name.replace("[", "/").removesuffix("]")
+
+
+def test_a_name_that_is_registered_is_resolved_until_it_is_withdrawn(registry, root):
+    assert registry.resolve(f"{root}/a") is None
+    lease = registry.register(f"{root}/a", "host:1", TTL_S)
+    assert registry.resolve(f"{root}/a") == "host:1"
+    registry.withdraw(lease)
+    registry.withdraw(lease)
+    assert registry.resolve(f"{root}/a") is None
+    assert not registry.keep_alive(lease)
+
+
+def test_a_name_has_one_owner(registry, root):
+    registry.register(f"{root}/a", "host:1", TTL_S)
+    with pytest.raises(NameTaken, match=f"{root}/a is taken"):
+        registry.register(f"{root}/a", "host:2", TTL_S)
+    assert registry.resolve(f"{root}/a") == "host:1"
+
+
+def test_a_name_may_be_the_beginning_of_another(registry, root):
+    for name in ("eval", "eval/one", "eval/one/two", "evaluation/one"):
+        registry.register(f"{root}/{name}", name, TTL_S)
+    assert registry.resolve(f"{root}/eval") == "eval"
+    assert registry.below(f"{root}/eval") == {
+        f"{root}/eval/one": "eval/one", f"{root}/eval/one/two": "eval/one/two",
+    }  # fmt: skip
+    assert registry.below(f"{root}/evaluation") == {f"{root}/evaluation/one": "evaluation/one"}
+    assert registry.below(f"{root}/eva") == {}
+
+
+@pytest.mark.parametrize("name", ["", "/a", "a//b", "a/", "a b", "a\n", "ä", "a/" * 300 + "b"])
+def test_other_words_are_no_names(registry, name):
+    with pytest.raises(ValueError, match="a name is a path"):
+        registry.register(name, "", TTL_S)
+    with pytest.raises(ValueError, match="a name is a path"):
+        registry.below(name)
+
+
+def test_values_and_times_have_limits(registry):
+    with pytest.raises(ValueError, match="1024 bytes"):
+        registry.register("a", "v" * 1025, TTL_S)
+    with pytest.raises(ValueError, match="1 to 3600 seconds"):
+        registry.register("a", "", 3601)
+
+
+def test_a_process_that_lives_keeps_its_name_and_one_that_is_killed_leaves_it(registry, address):
+    name = "trial/streams/default/one"
+    command = [sys.executable, "-c", KEEPER, address]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as keeper:
+        assert keeper.stdout.readline() == "registered\n"
+        kept_until = time.monotonic() + 2 * TTL_S
+        while time.monotonic() < kept_until:
+            assert registry.resolve(name) == "here:1"
+            time.sleep(0.1)
+        keeper.send_signal(signal.SIGKILL)
+        killed_at = time.monotonic()
+    wait_for(lambda: registry.resolve(name) is None, "the end of the lease")
+    assert time.monotonic() - killed_at < TTL_S + 2
+
+
+def test_who_waits_for_a_name_has_it_when_it_comes_and_none_after_the_deadline(registry, root):
+    assert wait_for_name(registry, f"{root}/a", 0.3) is None
+    with closing(Registration(registry, f"{root}/a", "host:1", TTL_S)):
+        assert wait_for_name(registry, f"{root}/a", 10) == "host:1"
+
+
+def test_who_watches_a_folder_sees_its_changes(registry, root):
+    assert watch(registry, root, {"a": "another"}, 10) == {}
+    with closing(Registration(registry, f"{root}/a", "host:1", TTL_S)):
+        known = watch(registry, root, {}, 10)
+        assert known == {f"{root}/a": "host:1"}
+        assert watch(registry, root, known, 0.3) == known
+    assert watch(registry, root, known, 10) == {}
+
+
+def test_a_registry_that_starts_again_without_its_memory_is_told_the_names_again():
+    address = f"localhost:{free_port()}"
+    server = GuardedServer(4, [method_handlers(Leases())])
+    server.start(address)
+    with closing(registry_at(address)) as registry:
+        with closing(Registration(registry, "a", "host:1", 1)):
+            server.stop(0).wait()
+            server = GuardedServer(4, [method_handlers(Leases())])
+            server.start(address)
+            assert wait_for_name(registry, "a", 30) == "host:1"
+        assert registry.resolve("a") is None
+    server.stop(0).wait()
+
+
+@pytest.mark.parametrize("before", ["", ETCD])
+def test_a_registry_that_is_not_there_is_away(before):
+    with (
+        closing(registry_at(f"{before}localhost:{free_port()}")) as registry,
+        pytest.raises(RegistryAway),
+    ):
+        registry.resolve("a")
+
+
+def test_a_server_has_room_for_so_many_names_and_no_more():
+    leases = Leases(most_names=1)
+    server, address = GuardedServer(4, [method_handlers(leases)]), f"localhost:{free_port()}"
+    server.start(address)
+    with closing(registry_at(address)) as registry:
+        registry.register("a", "", TTL_S)
+        with pytest.raises(RegistryAway, match="there are 1 names already"):
+            registry.register("b", "", TTL_S)
+    server.stop(0).wait()
