@@ -23,6 +23,7 @@ SECTIONS: dict[str, dict[str, Any]] = {
     "dqn": DISCRETE,
     "es": CONTINUOUS | {"continuous": True},
     "impala": DISCRETE,
+    "mappo": DISCRETE,
     "ppo": {**CONTINUOUS, "continuous": True, "filter_states": True},
     "r2d2": DISCRETE,
     "sac": CONTINUOUS,

@@ -4,6 +4,7 @@
 ``config``      the same as the servers want it, with the network and the distribution of actions
 ``method_tf``   the method: targets and loss
 ``adaptation``  what follows the distance between policies: the clip, the penalty, the learning rate
+``value_scale`` the scale of values, where they are learnt with mean 0 and deviation 1
 ``builder``     wires these and the parts of ``relaax.learning``
 """
 

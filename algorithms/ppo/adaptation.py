@@ -14,6 +14,8 @@ import numpy.typing as npt
 
 from relaax.algorithm_base import FloatVector
 
+from .value_scale import ValueScale
+
 #: No number changes as long as the divergence lies between these multiples of the target.
 LOW, HIGH = 0.5, 2.0
 
@@ -93,11 +95,17 @@ KNOBS = "knobs"
 
 
 class AdaptedKnobs:
-    """The knobs of a training as they are now, moved after each batch."""
+    """The knobs of a training as they are now, moved after each batch.
 
-    def __init__(self, first: Knobs, adaptation: Adaptation) -> None:
+    ``values`` is their scale, which changes with each batch, too; None without one.
+    """
+
+    def __init__(
+        self, first: Knobs, adaptation: Adaptation, values: ValueScale | None = None
+    ) -> None:
         self._first = self.now = first
         self._adaptation = adaptation
+        self._values = values
 
     def vector(self) -> FloatVector:
         """Return the clip and the penalty, float32 [2]."""
@@ -108,9 +116,12 @@ class AdaptedKnobs:
         self.now = self._adaptation.after(self.now, kl)
 
     def state(self) -> Mapping[str, npt.NDArray[Any]]:
-        """Return the knobs for a checkpoint."""
-        return {KNOBS: np.array([*vars(self.now).values()])}
+        """Return the knobs, and the scale, for a checkpoint."""
+        scale = {} if self._values is None else self._values.state()
+        return {KNOBS: np.array([*vars(self.now).values()]), **scale}
 
     def restore(self, state: Mapping[str, npt.NDArray[Any]]) -> None:
         """Go on from a checkpoint."""
         self.now = self._adaptation.restored(Knobs(*state[KNOBS].tolist()), self._first)
+        if self._values is not None:
+            self._values.restore(state)

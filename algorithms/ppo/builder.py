@@ -7,6 +7,7 @@ from relaax.learning.on_policy.learner import Method
 
 from .adaptation import Adaptation, AdaptedKnobs, Knobs
 from .config import Config
+from .value_scale import ValueScale
 
 
 class PpoBuilder(OnPolicyBuilder[Config]):
@@ -14,7 +15,8 @@ class PpoBuilder(OnPolicyBuilder[Config]):
 
     def __init__(self, config: Config) -> None:
         super().__init__(config)
-        self.knobs = AdaptedKnobs(self._first_knobs(), self._adaptation())
+        self._values = ValueScale() if config.settings.normalize_values else None
+        self.knobs = AdaptedKnobs(self._first_knobs(), self._adaptation(), self._values)
 
     def method(self, tensors: Any) -> Method[Any]:
         """See OnPolicyBuilder."""
@@ -35,6 +37,8 @@ class PpoBuilder(OnPolicyBuilder[Config]):
             kl_target=settings.kl_target,
             kl_cutoff=settings.kl_cutoff,
             value_clip=settings.value_clip,
+            huber_delta=settings.huber_delta,
+            value_scale=self._values,
         )
         count = settings.rollouts_per_batch * (1 if network.lstm_size else settings.episode_len)
         minibatch = -(-count // settings.minibatches)

@@ -23,6 +23,8 @@ from relaax.learning.on_policy.sequences import Experience
 from relaax.learning.returns_tf import n_step_targets, normalized
 from relaax.learning.rollouts import LOG_PROBABILITY, RolloutBatch
 
+from .value_scale import ValueScale
+
 #: The name of advantages among the targets.
 ADVANTAGES = "advantages"
 
@@ -50,6 +52,10 @@ class Ppo:
     kl_target: float
     kl_cutoff: float
     value_clip: float | None
+    #: From which error on the value loss is linear.
+    huber_delta: float | None = None
+    #: What values are normalised by.
+    value_scale: ValueScale | None = None
 
     def targets(
         self, rollouts: RolloutBatch, outputs: Mapping[str, FloatArray]
@@ -58,14 +64,18 @@ class Ppo:
 
         outputs: of each head before the first pass, [T + 1, K, N].
         """
+        values, scale = outputs[VALUE][..., 0], self.value_scale
         returns, advantages = n_step_targets(
             rollouts.rewards,
             rollouts.terminated,
             rollouts.valid,
-            outputs[VALUE][..., 0],
+            values if scale is None else scale.restored(values),
             self.discount,
             self.trace_decay,
         )
+        if scale is not None:
+            scale.add(returns.numpy()[rollouts.valid > 0])
+            returns = tf.constant(scale.normalized(returns.numpy()))
         if self.normalizes:
             advantages = normalized(advantages, rollouts.on_policy)
         return {RETURNS: returns, ADVANTAGES: advantages}
@@ -130,13 +140,16 @@ class Ppo:
     ) -> tf.Tensor:
         """Return half of the squared error, summed; with a ``value_clip`` the larger error counts.
 
-        The other one is of a value that is no further from ``before`` than the clip.
+        The other one is of a value that is no further from ``before`` than the clip. With a
+        ``huber_delta`` the loss goes on in a straight line from there: Huber 1964, equation (1.3)
+        (https://doi.org/10.1214/aoms/1177703732).
         """
-        if self.value_clip is None:
-            return losses.value_loss(values, targets, valid)
-        moved = tf.clip_by_value(values - before, -self.value_clip, self.value_clip)
-        squares = tf.maximum(tf.square(values - targets), tf.square(before + moved - targets))
-        return _sum(valid, squares) / 2.0
+        errors = tf.abs(values - targets)
+        if self.value_clip is not None:
+            moved = tf.clip_by_value(values - before, -self.value_clip, self.value_clip)
+            errors = tf.maximum(errors, tf.abs(before + moved - targets))
+        near = errors if self.huber_delta is None else tf.minimum(errors, self.huber_delta)
+        return _sum(valid, near * (errors - near / 2.0))
 
 
 def _sum(valid: tf.Tensor, numbers: tf.Tensor) -> tf.Tensor:

@@ -57,6 +57,11 @@ class PpoSettings(PolicySettings, FilterSettings):
     kl_stop: PositiveFloat | None = None
     #: How far one batch may move a value away from what it was; None: as far as the loss asks.
     value_clip: PositiveFloat | None = None
+    #: Learn values with mean 0 and standard deviation 1 over all returns so far.
+    normalize_values: bool = False
+    #: From this error on the value loss grows in proportion to it (Huber 1964), and not to its
+    #: square; None: nowhere. With ``normalize_values`` errors are those of normalised values.
+    huber_delta: PositiveFloat | None = None
     #: ``linear``: to zero at ``max_global_step``; ``constant``; ``kl``: follows ``kl_target``.
     learning_rate_schedule: Literal["linear", "constant", "kl"] = "linear"
     #: With ``kl`` the rate stays within these.
@@ -126,6 +131,16 @@ class PpoSettings(PolicySettings, FilterSettings):
                         f"learning_rate_schedule: kl needs one learner in a process: with {key} "
                         "the parameter server has the learning rate, which gradients do not move"
                     )
+        return self
+
+    @model_validator(mode="after")
+    def _normalizes_where_it_can(self) -> "PpoSettings":
+        if self.normalize_values and (self.learner == "worker" or self.learners is not None):
+            key = "learner: worker" if self.learner == "worker" else "learners"
+            raise ValueError(
+                f"normalize_values needs one learner in a process: with {key} each of several "
+                "would have a scale of its own"
+            )
         return self
 
     @model_validator(mode="after")

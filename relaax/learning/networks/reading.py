@@ -80,6 +80,7 @@ def read_network(
                 raise ValueError(f"{place}: heads: {name}: sees: the observation has no name")
     if is_named or before or len(shapes) > 1:
         shapes |= before
+        heads = tuple(_seeing(head, before) for head in heads)
         heads = _with_sights(of_heads, heads, shapes, f"{place}: heads")
         encoders = {} if encoders is None else encoders
         network = _named_network(encoders, layers, shapes, heads, place)
@@ -122,6 +123,11 @@ def _sections_of_heads(sections: Any, heads: tuple[Head, ...], place: str) -> di
         for key in read[name]:
             _require_known(key, _OF_HEAD, f"{place}: {name}")
     return read
+
+
+def _seeing(head: Head, names: Iterable[str]) -> Head:
+    """Return a head that sees these observations, too; one that sees all does so already."""
+    return head if head.sees is None else replace(head, sees=tuple(sorted({*head.sees, *names})))
 
 
 def _with_sights(

@@ -29,6 +29,7 @@ SECTIONS = {
     "dqn": {**DISCRETE, "exploration": {"start": 1.0, "end": 1.0}},
     "es": {**CONTINUOUS, "continuous": True},
     "impala": {**DISCRETE, "episode_len": 5},
+    "mappo": {**DISCRETE, "episode_len": 5},
     "ppo": {**DISCRETE, "episode_len": 5},
     "r2d2": {**DISCRETE, "exploration": {"start": 1.0, "end": 1.0}},
     "sac": CONTINUOUS,

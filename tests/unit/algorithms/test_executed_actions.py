@@ -31,6 +31,7 @@ SECTIONS = {
     "dqn": DISCRETE,
     "es": {**CONTINUOUS, "continuous": True},
     "impala": {**DISCRETE, "episode_len": 5},
+    "mappo": {**DISCRETE, "episode_len": 5},
     "ppo": {**DISCRETE, "episode_len": 5},
     "ppo of numbers": {**CONTINUOUS, "continuous": True, "episode_len": 5},
     "r2d2": DISCRETE,

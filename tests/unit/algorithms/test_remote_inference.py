@@ -27,6 +27,7 @@ CASES = {
     "ppo with memory": ("ppo", {**DISCRETE, "lstm": True, "lstm_size": 4}),
     "ppo of continuous actions": ("ppo", {**CONTINUOUS, "continuous": True}),
     "impala": ("impala", DISCRETE),
+    "mappo with memory": ("mappo", {**DISCRETE, "lstm": True, "lstm_size": 4}),
     "sac": ("sac", {**CONTINUOUS, "random_steps": 0}),
     "sac at random at first": ("sac", {**CONTINUOUS, "random_steps": 1000}),
     "ddpg": ("ddpg", CONTINUOUS),

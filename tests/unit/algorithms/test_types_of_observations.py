@@ -35,6 +35,7 @@ SECTIONS = {
     "ddpg": {**CONTINUOUS, "twin": True},
     "dqn": {**OFF_POLICY, "action_size": 2},
     "impala": {**SMALL, "action_size": 2, "episode_len": 4, "rollouts_per_update": 2},
+    "mappo": {**SMALL, "action_size": 2, "episode_len": 4, "rollouts_per_batch": 2, "passes": 1},
     "ppo": {**SMALL, "action_size": 2, "episode_len": 4, "rollouts_per_batch": 2, "passes": 1},
     "r2d2": {
         "network": [*SMALL["network"], *MEMORY["r2d2"]], "seed": 1, "action_size": 2,
@@ -124,7 +125,9 @@ def rows_of(observations):
 
 
 #: How many items are drawn: transitions, or the rollouts of a batch.
-COUNTS = dict.fromkeys(SECTIONS, 50) | {"acer": 2, "impala": 2, "ppo": 2, "trpo": 2, "unreal": 2}
+COUNTS = dict.fromkeys(SECTIONS, 50) | dict.fromkeys(
+    ("acer", "impala", "mappo", "ppo", "trpo", "unreal"), 2
+)
 
 KINDS = [("dqn", kind) for kind in IMAGES] + [
     (name, kind)

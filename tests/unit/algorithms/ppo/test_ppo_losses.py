@@ -62,3 +62,17 @@ def test_a_value_that_has_moved_too_far_gains_nothing_by_that(loss):
     found = loss(value_clip=0.5).value_loss(values, before, targets, np.ones_like(values))
     # The first is worse where it is clipped, to 0.5; the second where it is not.
     np.testing.assert_allclose(found, ((2 - 0.5) ** 2 + (2 + 1) ** 2) / 2)
+
+
+def test_a_large_error_of_a_value_counts_in_proportion(loss):
+    values = np.array([[0.0, 0.0, 0.0]], np.float32)
+    targets, delta = np.array([[0.5, 2.0, -4.0]], np.float32), 1.5
+    found = loss(huber_delta=delta).value_loss(values, values, targets, np.ones_like(values))
+    size = np.abs(targets - values)
+    expected = np.where(size <= delta, size**2 / 2, delta * (size - delta / 2)).sum()
+    np.testing.assert_allclose(found, expected, rtol=1e-6)
+    clipped = loss(huber_delta=delta, value_clip=0.5)
+    moved = np.array([[1.0, 1.0, 1.0]], np.float32)
+    # Values may move from 0 to 0.5: the larger error is that of 0.5 where the target lies above.
+    found = clipped.value_loss(moved, values, targets, np.ones_like(values))
+    np.testing.assert_allclose(found, 0.5**2 / 2 + 1.5**2 / 2 + delta * (5 - delta / 2), rtol=1e-6)
