@@ -206,10 +206,12 @@ class DeliveringOptions(TrainingOptions):
         "addresses of the replay servers, to which steps go instead; by default the addresses in "
         "the learner's section of the YAML file",
     )
-    inference_servers: kinds.AddressesOption | None = option(
+    inference_servers: kinds.InferenceServersOption | None = option(
         None,
         "addresses of inference servers, which choose all actions: then this process needs neither "
-        "parameters nor TensorFlow; by default it chooses by itself",
+        "parameters nor TensorFlow; by default it chooses by itself. Or names://HOST:PORT/NAME, "
+        "with the address of a parameter server, or etcd://HOST:PORT/NAME, for all servers that "
+        "have this --name",
     )
     when_full: kinds.WhenFullOption = option(
         "wait",

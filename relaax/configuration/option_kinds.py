@@ -20,6 +20,7 @@ from pydantic.fields import FieldInfo
 
 from relaax.address import Address, Addresses
 from relaax.errors import ConfigurationError
+from relaax.names.paths import NamedPlace
 from relaax.processes.shard import Shard
 
 #: The latest checkpoint, the N-th before it, the best one, or the one of a step.
@@ -111,6 +112,21 @@ def _addresses(value: Any) -> Any:
     if len(set(addresses)) < len(addresses):
         raise ValueError("must not name an address twice")
     return addresses
+
+
+def _inference_servers(value: Any) -> Any:
+    """Take one name at a registry in the place of addresses."""
+    words = value if isinstance(value, (list, tuple)) else [value]
+    if len(words) == 1 and "://" in str(words[0]):
+        return (_named_place(words[0]),)
+    return _addresses(value)
+
+
+def _named_place(value: Any) -> Any:
+    try:
+        return value if isinstance(value, NamedPlace) else NamedPlace.parse(str(value))
+    except ConfigurationError as error:
+        raise ValueError(str(error)) from error
 
 
 def _one_or_more(value: Any) -> Any:
@@ -222,6 +238,15 @@ AddressOption = Annotated[Address, BeforeValidator(_address), Flag("HOST:PORT")]
 ProxyOption = Annotated[Address, BeforeValidator(_proxy), Flag("http://HOST:PORT")]
 AddressesOption = Annotated[
     tuple[Address, ...], BeforeValidator(_addresses), Flag("HOST:PORT", takes_several=True)
+]
+#: Addresses, or one name at a registry.
+InferenceServersOption = Annotated[
+    tuple[Address, ...] | tuple[NamedPlace],
+    BeforeValidator(_inference_servers),
+    Flag("HOST:PORT", takes_several=True),
+]
+NamedPlaceOption = Annotated[
+    NamedPlace, BeforeValidator(_named_place), Flag("names://HOST:PORT/NAME")
 ]
 #: One parameter server, or all shards of one.
 ParameterServerOption = Annotated[

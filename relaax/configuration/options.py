@@ -231,6 +231,11 @@ class InferenceServerOptions(FollowingOptions):
     """The options of ``relaax-inference-server``."""
 
     bind: kinds.AddressOption = bind_at(7005)
+    name: kinds.NamedPlaceOption | None = option(
+        None,
+        "register below this name, at a parameter server or with etcd://HOST:PORT/NAME at an etcd: "
+        "those who ask find this server by it; several servers may have one name",
+    )
 
 
 class LearnerOptions(CheckpointOptions, StoringOptions, FollowingOptions):

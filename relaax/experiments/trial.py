@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import yaml
 
@@ -17,6 +18,7 @@ from relaax.experiments.workers import (
     ActorWorker,
     AgentSpec,
     InferenceStream,
+    PolicyWorker,
     SampleStream,
     TrainerWorker,
 )
@@ -76,10 +78,6 @@ class Trial:
             own = [trainer for trainer in trainers if trainer.policy_name == name]
             ports = [free_port() for _ in range(1 + len(own))]
             self.policies[name] = TrainedPolicy(name, own, ports)
-        #: Policy workers and their addresses.
-        self.inference_servers = [
-            (worker, f"{HOST}:{free_port()}") for worker in experiment.config.policies
-        ]
 
     def write(self) -> Path:
         """Write the files, and return the Procfile.
@@ -119,10 +117,11 @@ class Trial:
                         "--checkpoint-dir", place,
                     ],
                 )  # fmt: skip
-        for number, (worker, address) in enumerate(self.inference_servers):
+        for number, worker in enumerate(self.experiment.config.policies):
             file = str(self._file_of(worker.policy_name))
-            words = ["relaax-inference-server", "--config", file, "--bind", address]
-            yield f"policy{number}", words
+            # Actors find it by its name: the system chooses its port.
+            words = ["relaax-inference-server", "--config", file, "--bind", f"{HOST}:0"]
+            yield f"policy{number}", [*words, "--name", self._name_of(worker)]
         yield from map(self._actor_line, self.actor_groups())
 
     def actor_groups(self) -> Iterator[ActorGroup]:
@@ -202,8 +201,15 @@ class Trial:
             mode, interval = ("episode", 1) if seconds is None else ("second", seconds)
             fetches = ["--fetch-parameter-mode", mode, "--fetch-parameter-interval", str(interval)]
             return str(stream.policy_name), fetches
-        served = [each for each in self.inference_servers if each[0].inference_stream == stream]
-        return served[0][0].policy_name, ["--inference-servers", *(place for _, place in served)]
+        workers = self.experiment.config.policies
+        served = next(each for each in workers if each.inference_stream == stream)
+        return served.policy_name, ["--inference-servers", self._name_of(served)]
+
+    def _name_of(self, worker: PolicyWorker) -> str:
+        """Return the name of a policy worker's stream, at its policy's parameter server."""
+        segments = self.experiment.name, self.directory.name, worker.inference_stream.stream_name
+        path = "/".join(quote(segment, safe="") for segment in segments)
+        return f"names://{self.policies[worker.policy_name].parameter_server}/{path}"
 
     def _file_of(self, name: str) -> Path:
         """Return the file of a policy, or of a group of actors."""

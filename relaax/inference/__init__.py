@@ -4,4 +4,5 @@
 ``batching`` gathers the questions that wait, and evaluates them at once
 ``service``  answers them by gRPC
 ``client``   asks one of several servers, and another one when it is away
+``servers``  where these are: at given addresses, or by a name
 """

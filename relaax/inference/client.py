@@ -3,13 +3,14 @@
 import logging
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import grpc
 
 from relaax.algorithm_base.inference import Answer, ArrayForm, Question
 from relaax.errors import BridgeError, ConfigurationError, TokenRefused
 from relaax.inference import inference_pb2
+from relaax.inference.servers import InferenceServers
 from relaax.inference.wire import (
     ANSWERS,
     QUESTIONS,
@@ -78,7 +79,7 @@ class _Server:
 
 
 class InferenceClient:
-    """Plays ``Inference``: asks the servers at ``urls``, ``HOST:PORT`` each.
+    """Plays ``Inference``: asks ``servers``, which it closes; their addresses may change.
 
     Clients with other numbers ``first`` begin with other servers. A question that a server does not
     answer, or not within ``call_timeout_s``, goes to the next one; all it depends on is in it, so
@@ -88,14 +89,17 @@ class InferenceClient:
 
     def __init__(
         self,
-        urls: Sequence[str],
+        servers: InferenceServers,
         first: int = 0,
         wait_s: float = WAIT_S,
         call_timeout_s: float = CALL_TIMEOUT_S,
         goes_on: Callable[[], bool] = lambda: True,
     ) -> None:
-        self._servers = [_Server(url) for url in urls]
-        self._home = self._at = first % len(urls)
+        self._source = servers
+        self._servers: dict[str, _Server] = {}
+        self._first = first
+        #: The addresses of the server that has answered last, and of this client's own.
+        self._at = self._home = ""
         self._home_again_at, self._home_pause_s = 0.0, HOME_AGAIN_S
         self._wait_s = wait_s
         self._call_timeout_s = call_timeout_s
@@ -114,15 +118,18 @@ class InferenceClient:
         message = question_message(question, self._digest)
         give_up_at = time.monotonic() + self._wait_s
         while True:
-            why = []
-            for number in self._order():
+            urls = self._source.urls()
+            why = [] if urls else [self._source.why_none()]
+            for url in self._order(urls):
+                server = self._server(url)
                 try:
-                    reply = self._servers[number].choose(message, self._call_timeout_s)
+                    reply = server.choose(message, self._call_timeout_s)
                 except grpc.RpcError as error:
-                    why.append(self._why_away(self._servers[number], error))
+                    why.append(self._why_away(server, error))
                     continue
-                self._note(number)
+                self._note(url)
                 return answer_of(reply)
+            self._source.look_again()
             if time.monotonic() > give_up_at or not self._goes_on():
                 raise InferenceAway("; ".join(why))
             self._pause.wait("; ".join(why), self._closed)
@@ -130,27 +137,38 @@ class InferenceClient:
     def close(self) -> None:
         """See Inference."""
         self._closed.set()
-        for server in self._servers:
+        self._source.close()
+        for server in self._servers.values():
             server.close()
 
-    def _order(self) -> Iterator[int]:
-        """Yield all servers: the one that has answered last, or now and then this client's own."""
-        begin, now = self._at, time.monotonic()
+    def _order(self, urls: Sequence[str]) -> Sequence[str]:
+        """Return all servers: the one that answered last first, or now and then the own one."""
+        if not urls:
+            return urls
+        for gone in self._servers.keys() - set(urls):
+            self._servers.pop(gone).close()
+        self._home = urls[self._first % len(urls)]
+        begin, now = self._at if self._at in urls else self._home, time.monotonic()
         if begin != self._home and now >= self._home_again_at:
             begin, self._home_again_at = self._home, now + self._home_pause_s
             self._home_pause_s = min(2 * self._home_pause_s, LONGEST_HOME_AGAIN_S)
-        count = len(self._servers)
-        return ((begin + more) % count for more in range(count))
+        at = urls.index(begin)
+        return [*urls[at:], *urls[:at]]
 
-    def _note(self, number: int) -> None:
+    def _server(self, url: str) -> _Server:
+        if url not in self._servers:
+            self._servers[url] = _Server(url)
+        return self._servers[url]
+
+    def _note(self, url: str) -> None:
         """Take note of an answer."""
-        if number != self._at:
-            _log.warning("asking inference server %s from now on", self._servers[number].url)
+        if url != (self._at or self._home):
+            _log.warning("asking inference server %s from now on", url)
             self._home_again_at = time.monotonic() + HOME_AGAIN_S
             self._home_pause_s = HOME_AGAIN_S
-        self._at = number
+        self._at = url
         if self._pause.reset():
-            _log.warning("inference server %s answers now", self._servers[number].url)
+            _log.warning("inference server %s answers now", url)
 
     def _why_away(self, server: _Server, error: grpc.RpcError) -> str:
         """Return in words that a server is away; raise for all other errors."""

@@ -76,6 +76,8 @@ class InferencePort:
         handlers = method_handlers(InferenceServicer(answering))
         self._server = GuardedServer(THREADS, [handlers], most_bytes=most_bytes)
         self._server.start(str(address))
+        #: Where it listens, also where the system has chosen the port.
+        self.address = Address(address.host, self._server.port)
 
     def close(self, grace_s: float = 1.0) -> None:
         """Refuse new calls, and close when the running ones are done, or after ``grace_s``."""

@@ -6,10 +6,10 @@
 ``service``     these behind gRPC, at the port of a parameter server
 ``stub``        the client of that
 ``etcd``        the same by an etcd
-``places``      which of both an address means
+``places``      the registry of an address: one module that needs both clients
 """
 
-from relaax.names.places import registry_at
+from relaax.names.paths import NamedPlace
 from relaax.names.registry import (
     NameTaken,
     Registration,
@@ -20,5 +20,5 @@ from relaax.names.registry import (
 )
 
 __all__ = [
-    "NameTaken", "Registration", "Registry", "RegistryAway", "registry_at", "wait_for_name", "watch"
+    "NameTaken", "NamedPlace", "Registration", "Registry", "RegistryAway", "wait_for_name", "watch"
 ]  # fmt: skip

@@ -77,6 +77,8 @@ class GuardedServer:
         most_calls: int | None = None,
         most_bytes: int = channel_options.MOST_BYTES,
     ) -> None:
+        #: Where it listens, also where the system has chosen the port.
+        self.port = 0
         self._access = current_access()
         interceptors: list[grpc.ServerInterceptor] = []
         if self._access.tokens is not None:
@@ -111,9 +113,9 @@ class GuardedServer:
         require_free(address)
         with taken_alone(address) as taken:
             if tls is None or tls.cert is None:
-                self.grpc.add_insecure_port(str(taken))
+                self.port = self.grpc.add_insecure_port(str(taken))
             else:
-                self.grpc.add_secure_port(
+                self.port = self.grpc.add_secure_port(
                     str(taken), _credentials(tls, self._access.grpc_connections)
                 )
 

@@ -103,3 +103,31 @@ def test_an_algorithm_whose_workers_learn_is_refused_by_name(
     process = training.start_command(command, *flags)
     assert process.wait() == 2
     assert re.search(r"error: algorithm \S+da3c", process.output())
+
+
+def test_a_server_that_is_killed_and_comes_back_at_another_port_is_found_by_its_name(
+    training: Training,
+):
+    name = f"names://{training.parameter_server_url}/trial/streams/default"
+    training.configure(SMALL_PPO, rlx_server={"inference-servers": name})
+    training.start_parameter_server()
+    training.start_learner()
+    places = ["--parameter-server", training.parameter_server_url, "--name", name]
+
+    def start_server() -> tuple[Process, str]:
+        """Start a server at a port that the system chooses, and return that."""
+        server = training.start_command("relaax-inference-server", "--bind", "127.0.0.1:0", *places)
+        return server, server.says(r"choosing at 127\.0\.0\.1:(\d+)")[1]
+
+    server, port = start_server()
+    rlx_server = training.start_rlx_server()
+    environments = training.start_environments(4, "--attempts", "1")
+    with closing(Bridge(training.parameter_server_url)) as bridge:
+        wait_for(lambda: bridge.pull().global_t > 200, "steps")
+        server.signal(signal.SIGKILL)
+        _, other_port = start_server()
+        assert other_port != port
+        target = bridge.pull().global_t + 200
+        wait_for(lambda: bridge.pull().global_t > target, "steps by the other server")
+    assert environments.is_running()
+    assert "the worker ends" not in rlx_server.output()

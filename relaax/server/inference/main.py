@@ -6,13 +6,17 @@ import time
 from contextlib import ExitStack, closing
 from typing import NoReturn
 
+from relaax.address import Address
 from relaax.algorithm_base import BatchAgentBase, ConfigBase, NullExperience, ParameterLink, Phase
 from relaax.configuration import leave_at_once, load_inference_server, run_command
 from relaax.configuration.access import begin_server
 from relaax.configuration.algorithm_loader import Algorithm, load_algorithm, make_config
 from relaax.configuration.commands import INFERENCE_SERVER
+from relaax.errors import ConfigurationError
 from relaax.inference.batching import Batching
 from relaax.inference.service import InferencePort
+from relaax.names import NamedPlace, Registration, RegistryAway
+from relaax.names.places import registry_at, told_to_others
 from relaax.net.listening import naming_bind, require_allowed
 from relaax.parameters.training_watch import TrainingWatch, first_answer
 from relaax.processes.allocator import keep_memory
@@ -72,11 +76,13 @@ def serve(arguments: list[str]) -> int:
         counts = InferenceCounts()
         batching = Batching(agent.inference(), MOST_AT_ONCE, counts.evaluated)
         with naming_bind():
-            resources.enter_context(closing(InferencePort(options.bind, batching)))
+            port = resources.enter_context(closing(InferencePort(options.bind, batching)))
+        if options.name is not None:
+            _register(options.name, port.address, resources)
         operators.ready_if(away(watch.silence_s))
         operators.show(counts.metrics)
         operators.begin()
-        print(f"choosing at {options.bind}", flush=True)
+        print(f"choosing at {port.address}", flush=True)
         line = LiveLineWriter("inference", counts.figures)
         tasks = [Task(LOOK_S, line.write_if_due)]
         run_tasks(tasks, stop, lambda: _is_over(watch) or watch.is_abandoned)
@@ -91,6 +97,17 @@ def _wait_for(link: ParameterLink, give_up_s: float, stop: StopSignal) -> bool:
     whom = "the parameter server"
     answer = first_answer(link.phase, whom, stop, give_up_s=give_up_s, pause_s=LOOK_S)
     return answer is not None
+
+
+def _register(place: NamedPlace, address: Address, resources: ExitStack) -> None:
+    """Let others find this process by a name, as long as it lives."""
+    registry = resources.enter_context(closing(registry_at(place.registry)))
+    name = f"{place.name}/{secrets.token_hex(8)}"
+    try:
+        registration = Registration(registry, name, str(told_to_others(address, place)))
+    except (RegistryAway, OSError) as error:
+        raise ConfigurationError(f"--name: {error}") from error
+    resources.enter_context(closing(registration))
 
 
 def _agent(algorithm: Algorithm, config: ConfigBase, link: ParameterLink) -> BatchAgentBase:

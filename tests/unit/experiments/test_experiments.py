@@ -222,7 +222,8 @@ def test_actors_choose_at_policy_workers_and_send_steps_to_trainers_by_their_ind
     trial = trial_of(described, tmp_path / "trial")
     lines = dict(trial.lines())
     assert [name for name in lines if name.startswith("policy")] == ["policy0", "policy1"]
-    servers = ["--inference-servers", "localhost:7103", "localhost:7104"]
+    name = "names://localhost:7100/example/trial/default"
+    assert all(lines[policy][-2:] == ["--name", name] for policy in ("policy0", "policy1"))
     for group, learner, count in zip(trial.actor_groups(), (7101, 7102), "21", strict=True):
         words = lines[group.name]
         assert words[words.index("--actors") + 1] == count
@@ -230,7 +231,7 @@ def test_actors_choose_at_policy_workers_and_send_steps_to_trainers_by_their_ind
         words = agents["arguments"]
         assert words[words.index("--learner") + 1] == f"localhost:{learner}"
         begin = words.index("--inference-servers")
-        assert words[begin : begin + 3] == servers
+        assert words[begin + 1] == name
 
 
 @pytest.mark.parametrize(("seconds", "expected"), [(None, ["episode", "1"]), (5, ["second", "5"])])
@@ -257,13 +258,15 @@ def test_each_specification_has_its_policy_and_its_stream(tmp_path):
         [trainer(), trainer("other", sample_stream="train")],
     )
     assert mistakes(described) == []
-    trial = trial_of(described, tmp_path)
+    trial = trial_of(described, tmp_path / "trial")
     (group,) = trial.actor_groups()
     first, second = trial.agents_of(group)["groups"]
-    other, default = str(tmp_path / "other.yaml"), str(tmp_path / "default.yaml")
+    other, default = (str(tmp_path / "trial" / f"{name}.yaml") for name in ("other", "default"))
     assert first["index_regex"] == "[0-3]"
     assert first["arguments"] == [
-        "--config", other, "--inference-servers", "localhost:7104", "--learner", "localhost:7103"
+        "--config", other,
+        "--inference-servers", "names://localhost:7102/example/trial/inf1",
+        "--learner", "localhost:7103",
     ]  # fmt: skip
     assert second["index_regex"] == "[3-6]"
     assert second["arguments"][:2] == ["--config", default]

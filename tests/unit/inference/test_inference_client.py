@@ -12,7 +12,13 @@ from relaax.errors import BridgeError, ConfigurationError
 from relaax.inference import client as client_module
 from relaax.inference.batching import Batching
 from relaax.inference.client import InferenceAway, InferenceClient
+from relaax.inference.servers import GivenServers, servers_of
 from relaax.inference.service import InferencePort
+from relaax.names import NamedPlace, Registration
+from relaax.names.leases import Leases
+from relaax.names.places import registry_at, told_to_others
+from relaax.names.service import method_handlers
+from relaax.net.guarded_server import GuardedServer
 
 
 class Server:
@@ -45,7 +51,7 @@ def servers(local):
 
 
 def client_of(local, *servers, **options):
-    client = InferenceClient([each.url for each in servers], **options)
+    client = InferenceClient(GivenServers([each.url for each in servers]), **options)
     client.expect(local.forms())
     return closing(client)
 
@@ -128,3 +134,54 @@ def test_a_question_that_does_not_fit_is_refused_and_not_repeated(local, servers
     with client_of(local, *servers) as client, pytest.raises(BridgeError) as raised:
         client.choose(question)
     assert "observation of an environment has the shape (2,)" in str(raised.value)
+
+
+@pytest.fixture(name="names")
+def _names():
+    """A registry of names at a port, and the name of servers there."""
+    server = GuardedServer(4, [method_handlers(Leases())])
+    server.start("127.0.0.1:0")
+    yield NamedPlace.parse(f"names://127.0.0.1:{server.port}/one/streams/default")
+    server.stop(0).wait()
+
+
+@pytest.fixture(name="registered")
+def _registered(names):
+    """Registers servers below the name; returns what ends it as at the end of a process."""
+    with closing(registry_at(names.registry)) as registry, ExitStack() as all_of_them:
+
+        def registered(server, name):
+            registration = Registration(registry, f"{names.name}/{name}", server.url)
+            all_of_them.callback(registration.close)
+            return registration
+
+        yield registered
+
+
+def test_servers_are_found_by_their_name_also_when_one_comes_back_at_another_port(
+    local, servers, names, registered, ask
+):
+    client = InferenceClient(servers_of([str(names)]))
+    client.expect(local.forms())
+    with closing(client):
+        first = registered(servers[0], "a")
+        client.choose(ask())
+        assert [each.evaluations for each in servers] == [1, 0]
+        servers[0].stop()
+        first.close()
+        registered(servers[1], "b")
+        client.choose(ask())
+        assert [each.evaluations for each in servers] == [1, 1]
+
+
+def test_a_name_that_no_server_has_is_named(local, names, ask):
+    client = InferenceClient(servers_of([str(names)]), wait_s=-1.0)
+    client.expect(local.forms())
+    with closing(client), pytest.raises(InferenceAway, match=f"has the name {names}"):
+        client.choose(ask())
+
+
+def test_a_server_at_all_addresses_of_a_machine_is_told_by_the_one_to_the_registry(names):
+    told = told_to_others(Address("0.0.0.0", 7), names)  # noqa: S104
+    assert told == Address("127.0.0.1", 7)
+    assert told_to_others(Address("here", 7), names) == Address("here", 7)

@@ -11,9 +11,10 @@ import etcd
 import pytest
 from processes import free_port, wait_for
 
-from relaax.names import NameTaken, Registration, RegistryAway, registry_at, wait_for_name, watch
+from relaax.names import NameTaken, Registration, RegistryAway, wait_for_name, watch
 from relaax.names.leases import Leases
-from relaax.names.places import ETCD
+from relaax.names.paths import ETCD
+from relaax.names.places import registry_at
 from relaax.names.service import method_handlers
 from relaax.net.guarded_server import GuardedServer
 
@@ -23,7 +24,8 @@ TTL_S = 2
 #: A process that keeps a name until it is killed.
 KEEPER = """
 import sys, time
-from relaax.names import Registration, registry_at
+from relaax.names import Registration
+from relaax.names.places import registry_at
 Registration(registry_at(sys.argv[1]), "trial/streams/default/one", "here:1", 2)
 print("registered", flush=True)
 time.sleep(60)

@@ -11,6 +11,7 @@ from typing import Any
 from relaax.algorithm_base import BatchAgentBase, ParameterLink
 from relaax.errors import BridgeError, ConfigurationError, ParameterServerAway, TokenRefused
 from relaax.inference.client import InferenceAway, InferenceClient
+from relaax.inference.servers import servers_of
 from relaax.processes.allocator import keep_memory, spare_memory
 from relaax.protocol import FrameConnection
 from relaax.protocol.binary import ErrorCode
@@ -214,7 +215,7 @@ def agents_of(
         if algorithm.has_learner(config):
             more["experience"] = make_writer()
         if settings.inference_servers:
-            servers, first = settings.inference_servers, number + (number >> 32)
+            servers, first = servers_of(settings.inference_servers), number + (number >> 32)
             more["inference"] = InferenceClient(servers, first, goes_on=goes_on)
         agent = algorithm.make_batch_agent(config, stub, seed, is_shared, **more)
     if exploitation is not None:

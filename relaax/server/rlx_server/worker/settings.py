@@ -76,7 +76,8 @@ class WorkerSettings:
     deliver_to: Sequence[str] = ()
     #: Whether steps that are not taken at once are dropped.
     drops_experience: bool = False
-    #: Inference servers, which choose for the workers; empty where these have the policy.
+    #: Addresses of inference servers, which choose for the workers, or one name of them all; empty
+    #: where workers have the policy.
     inference_servers: Sequence[str] = ()
     #: How long a parameter server may be away that has answered once.
     give_up_s: float = 3600.0
