@@ -1,17 +1,17 @@
 """How many workers of each kind an experiment has, and the resources of each."""
 
-from typing import Any
+from typing import Annotated, Any
 
-from pydantic import Field, NonNegativeFloat, NonNegativeInt, PositiveInt
+from pydantic import Field, NonNegativeInt, PositiveInt
 
 from relaax.algorithm_base import Section
 
 
 class Scheduling(Section):
-    """The resources of one worker: cores, GPUs (0.25 shares one four ways), megabytes."""
+    """The resources of one worker: cores, a GPU or a part of one (0.25 for four), megabytes."""
 
     cpu: PositiveInt = 1
-    gpu: NonNegativeFloat = 0.0
+    gpu: Annotated[float, Field(ge=0, le=1)] = 0.0
     mem: PositiveInt = 1024
 
     @classmethod

@@ -13,7 +13,9 @@ from urllib.parse import quote
 import yaml
 
 from relaax.errors import ConfigurationError
+from relaax.experiments.gpus import placed
 from relaax.experiments.policies import section_of
+from relaax.experiments.scheduling import Scheduling
 from relaax.experiments.workers import (
     ActorWorker,
     AgentSpec,
@@ -58,16 +60,23 @@ class ActorGroup:
     seed: int
     #: The place of their trainer among those of each sample stream.
     places: Sequence[int]
+    #: The GPU, or the part of one, that all of them share.
+    gpu: float = 0.0
 
 
 class Trial:
     """The folder of a trial, and the processes in it.
 
-    ``free_port`` returns a port that nothing listens at, another one with each call.
+    ``free_port`` returns a port that nothing listens at, another one with each call. ``gpus`` are
+    those of this machine, as CUDA names them; None where all workers are to run without.
     """
 
     def __init__(
-        self, experiment: NamedExperiment, directory: Path, free_port: Callable[[], int]
+        self,
+        experiment: NamedExperiment,
+        directory: Path,
+        free_port: Callable[[], int],
+        gpus: Sequence[str] | None = None,
     ) -> None:
         self.experiment = experiment
         self.directory = directory
@@ -78,6 +87,8 @@ class Trial:
             own = [trainer for trainer in trainers if trainer.policy_name == name]
             ports = [free_port() for _ in range(1 + len(own))]
             self.policies[name] = TrainedPolicy(name, own, ports)
+        #: The GPU of each process that wants one, by its name.
+        self.gpus = {} if gpus is None else placed(self._wanted_gpus(), gpus)
 
     def write(self) -> Path:
         """Write the files, and return the Procfile.
@@ -99,7 +110,9 @@ class Trial:
             content = yaml.safe_dump(self.agents_of(group), sort_keys=False)
             self._file_of(group.name).write_text(content, encoding="utf-8")
         procfile = self.directory / "Procfile"
-        lines = (f"{name}: exec {shlex.join(words)}\n" for name, words in self.lines())
+        lines = (
+            f"{name}: {self._start(name)} {shlex.join(words)}\n" for name, words in self.lines()
+        )
         procfile.write_text("".join(lines), encoding="utf-8")
         return procfile
 
@@ -124,19 +137,49 @@ class Trial:
             yield f"policy{number}", [*words, "--name", self._name_of(worker)]
         yield from map(self._actor_line, self.actor_groups())
 
+    def _start(self, name: str) -> str:
+        """Return the beginning of a line: its process sees its own GPU, or none."""
+        return f"exec env CUDA_VISIBLE_DEVICES={self.gpus.get(name, '')}"
+
+    def _wanted_gpus(self) -> dict[str, float]:
+        """Return the GPU, or the part of one, that each line wants."""
+        wanted: dict[str, float] = {}
+        seen: Counter[str] = Counter()
+        for trainer, scheduling in self._scheduled("trainers"):
+            name = trainer.policy_name
+            wanted[f"{name}-trainer{seen[name]}"] = scheduling.gpu
+            seen[name] += 1
+        for number, (_, scheduling) in enumerate(self._scheduled("policies")):
+            wanted[f"policy{number}"] = scheduling.gpu
+        for group in self.actor_groups():
+            if group.gpu > 1:
+                raise ConfigurationError(
+                    f"gpu: the {group.count} actors of {group.name} want {group.gpu:g} GPUs, and "
+                    "actors that are alike share one: give each a smaller part"
+                )
+            wanted[group.name] = group.gpu
+        return wanted
+
+    def _scheduled(self, kind: str) -> list[tuple[Any, Scheduling]]:
+        """Return the workers of a kind with their resources."""
+        workers, scheduling = getattr(self.experiment.config, kind), self.experiment.scheduling
+        return list(zip(workers, scheduling.of_each(kind), strict=True))
+
     def actor_groups(self) -> Iterator[ActorGroup]:
         """Yield the actors that are alike, and deliver to the same learners."""
         actors = self.experiment.config.actors
+        scheduling = self.experiment.scheduling.of_each("actors")
         first = 0
         for number, (actor, same) in enumerate(groupby(actors)):
             count = len(list(same))
-            shares: Counter[tuple[int, ...]] = Counter()
+            shares: dict[tuple[int, ...], list[int]] = {}
             for index in range(first, first + count):
-                shares[self._places(actor, index)] += 1
+                shares.setdefault(self._places(actor, index), []).append(index)
             for place, (places, share) in enumerate(shares.items()):
                 name = f"actors{number}" + (f"-{place}" if len(shares) > 1 else "")
-                yield ActorGroup(name, actor, share, 1 + first, places)
-                first += share
+                gpu = sum(scheduling[index].gpu for index in share)
+                yield ActorGroup(name, actor, len(share), 1 + first, places, gpu)
+                first += len(share)
 
     def _places(self, actor: ActorWorker, index: int) -> tuple[int, ...]:
         """Return the place of a worker's trainer among those of each sample stream."""
@@ -215,9 +258,22 @@ class Trial:
         """Return the file of a policy, or of a group of actors."""
         return self.directory / f"{name}.yaml"
 
+    def _lines_of(self, policy: TrainedPolicy) -> Iterator[str]:
+        """Yield the names of the lines that evaluate a policy."""
+        for number in range(len(policy.learners)):
+            yield f"{policy.name}-trainer{number}"
+        for number, worker in enumerate(self.experiment.config.policies):
+            if worker.policy_name == policy.name:
+                yield f"policy{number}"
+        for group in self.actor_groups():
+            if any(s.policy_name == policy.name for s in group.worker.inference_streams):
+                yield group.name
+
     def _configuration(self, policy: TrainedPolicy) -> dict[str, Any]:
         place = self.directory / policy.name
         section = section_of(self.experiment, policy.trainers[0])
+        if any(name in self.gpus for name in self._lines_of(policy)):
+            section["gpu"] = True
         if len(policy.learners) > 1:
             section["learners"] = {"count": len(policy.learners)}
         to_server = {"--parameter-server": policy.parameter_server}

@@ -1,6 +1,8 @@
 """The command ``relaax-experiment``: runs trials of experiments, and looks at those that run."""
 
 import argparse
+import os
+import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -18,12 +20,15 @@ from relaax.launcher.ports import free_port
 from relaax.launcher.run_record import RunRecorder
 from relaax.launcher.trial_commands import TrialPlace, show_logs, show_status, stop_trial
 from relaax.processes.directory_lock import owned
-from relaax.processes.whole_numbers import positive
+from relaax.processes.whole_numbers import natural, positive
 
 _NAME = "relaax-experiment"
 
 #: The first port that a trial looks at.
 FIRST_PORT = 7100
+
+#: NVIDIA's driver lists its devices at once, but for the first call after the machine's start.
+_LOOK_S = 30.0
 
 #: The commands, by name.
 _MEANINGS = {
@@ -74,6 +79,13 @@ def _parser() -> argparse.ArgumentParser:
             _add_trial(command)
         if name == "run":
             add_run_options(command)
+            command.add_argument(
+                "--gpus",
+                type=natural,
+                metavar="N",
+                help="give workers that ask for a GPU the first N of this machine (default: all); "
+                "0 lets all run without",
+            )
         if name == "logs":
             _add_log(command)
         if name == "stop":
@@ -129,7 +141,7 @@ def _run(arguments: argparse.Namespace) -> int:
         return taken[-1]
 
     with owned(place.folder, f"{_NAME} run", wait_s=0, advice=_RUNS_ALREADY):
-        procfile = Trial(experiment, place.folder, next_port).write()
+        procfile = Trial(experiment, place.folder, next_port, _gpus(arguments.gpus)).write()
         print(f"{place} in {place.folder}", flush=True)
         arguments.timeout = arguments.timeout or experiment.config.timeout_seconds
         words = [str(procfile), "--log-file", str(place.log), *run_words(arguments)]
@@ -137,6 +149,35 @@ def _run(arguments: argparse.Namespace) -> int:
         status = train(words, record)
         record.note_status(status)
         return status
+
+
+def _gpus(count: int | None) -> list[str] | None:
+    """Return the first ``count`` GPUs that this process sees, by default all; None for 0."""
+    if count == 0:
+        return None
+    visible = os.environ.get("CUDA_VISIBLE_DEVICES")
+    if visible is not None:
+        seen = [each.strip() for each in visible.split(",") if each.strip() not in ("", "-1")]
+    else:
+        seen = [str(number) for number in range(_gpus_of_machine())]
+    if count is not None and count > len(seen):
+        raise ConfigurationError(f"--gpus {count}: this machine shows {len(seen)} GPUs")
+    return seen[:count]
+
+
+def _gpus_of_machine() -> int:
+    """Return the number of GPUs that NVIDIA's driver lists; 0 without one."""
+    try:
+        listed = subprocess.run(
+            ["nvidia-smi", "-L"],  # noqa: S607  # wherever it is installed
+            capture_output=True,
+            text=True,
+            timeout=_LOOK_S,
+            check=True,
+        )
+    except (OSError, subprocess.SubprocessError):
+        return 0
+    return sum(line.startswith("GPU ") for line in listed.stdout.splitlines())
 
 
 def _show(arguments: argparse.Namespace) -> int:

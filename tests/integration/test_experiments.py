@@ -5,6 +5,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import psutil
 import pytest
 from processes import REPOSITORY, wait_for
 
@@ -64,6 +65,8 @@ def test_a_trial_is_seen_and_ended_by_another_shell(tmp_path: Path) -> None:
             assert {line.split()[0] for line in status.splitlines()[2:]} == {
                 "default-ps", "default-trainer0", "actors0",
             }  # fmt: skip
+            pid = int(next(line for line in status.splitlines() if "default-ps" in line).split()[2])
+            assert psutil.Process(pid).environ()["CUDA_VISIBLE_DEVICES"] == ""
             again = command(tmp_path, "run", str(EXAMPLE), *names)
             assert again.returncode == 2
             assert f"is in use by relaax-experiment run (pid {run.pid} on" in again.stderr

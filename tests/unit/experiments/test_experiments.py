@@ -210,9 +210,9 @@ def test_a_file_of_python_has_the_experiments_that_it_registers(tmp_path):
         load_experiment(file, "secund")
 
 
-def trial_of(described, directory):
+def trial_of(described, directory, gpus=None):
     ports = iter(range(7100, 7200))
-    return Trial(described, directory, lambda: next(ports))
+    return Trial(described, directory, lambda: next(ports), gpus)
 
 
 def test_actors_choose_at_policy_workers_and_send_steps_to_trainers_by_their_index(tmp_path):
@@ -273,13 +273,62 @@ def test_each_specification_has_its_policy_and_its_stream(tmp_path):
     assert second["arguments"][-2:] == ["--mode", "eval_stochastic"]
 
 
+def gpu_of(procfile, line):
+    """The devices that the process of a line sees."""
+    (text,) = (each for each in procfile.read_text().splitlines() if each.startswith(f"{line}: "))
+    return text.partition("CUDA_VISIBLE_DEVICES=")[2].partition(" ")[0]
+
+
+def with_gpus(described, **gpus):
+    """The same experiment, whose workers of a kind want a GPU or a part of one."""
+    groups = {
+        kind: TasksGroup(
+            count=len(getattr(described.config, kind)), scheduling=Scheduling(gpu=gpus.get(kind, 0))
+        )
+        for kind in ("actors", "policies", "trainers")
+    }
+    return NamedExperiment("example", ExperimentScheduling(**groups), described.config)
+
+
+#: One trainer and five policy workers.
+SIX = experiment([actor()], [policy_worker() for _ in range(5)], [trainer()])
+
+
+def test_four_workers_share_a_gpu_that_each_wants_a_quarter_of_and_others_see_none(tmp_path):
+    trial = trial_of(with_gpus(SIX, policies=0.25, trainers=1), tmp_path / "trial", ["4", "6", "7"])
+    procfile = trial.write()
+    assert gpu_of(procfile, "default-trainer0") == "4"
+    assert [gpu_of(procfile, f"policy{number}") for number in range(5)] == ["6"] * 4 + ["7"]
+    assert gpu_of(procfile, "actors0") == gpu_of(procfile, "default-ps") == ""
+    assert "gpu: true" in (tmp_path / "trial" / "default.yaml").read_text()
+
+
+def test_workers_that_want_more_gpus_than_there_are_are_named(tmp_path):
+    described = with_gpus(SIX, policies=0.25, trainers=1)
+    with pytest.raises(ConfigurationError, match="no GPU left for policy4: 2 are here"):
+        trial_of(described, tmp_path, ["0", "1"])
+    with pytest.raises(ConfigurationError, match="no GPU left for default-trainer0: 0 are here"):
+        trial_of(described, tmp_path, [])
+    crowd = with_gpus(experiment([actor([INLINE])] * 5, [], [trainer()]), actors=0.25)
+    with pytest.raises(ConfigurationError, match=r"the 5 actors of actors0 want 1\.25 GPUs"):
+        trial_of(crowd, tmp_path, ["0", "1"])
+
+
+def test_on_demand_all_workers_run_without_a_gpu(tmp_path):
+    trial = trial_of(with_gpus(SIX, policies=0.25, trainers=1), tmp_path / "trial", None)
+    assert gpu_of(trial.write(), "policy0") == ""
+    assert "gpu" not in (tmp_path / "trial" / "default.yaml").read_text()
+
+
 def test_a_trial_goes_on_and_another_experiment_does_not_take_its_place(tmp_path):
     place = tmp_path / "trial1"
     described = experiment([actor([INLINE])], [], [trainer()])
     trial_of(described, place).write()
     procfile = trial_of(described, place).write()
     assert from_yaml(place / "experiment.yaml") == described
-    assert procfile.read_text().startswith("default-ps: exec relaax-parameter-server --config ")
+    assert procfile.read_text().startswith(
+        "default-ps: exec env CUDA_VISIBLE_DEVICES= relaax-parameter-server --config "
+    )
     other = experiment([actor([INLINE])] * 2, [], [trainer()])
     with pytest.raises(ConfigurationError, match="another form of this experiment"):
         trial_of(other, place).write()
