@@ -29,11 +29,12 @@ from relaax.experiments.workers import (
     SampleStream,
     Trainer,
     TrainerWorker,
+    WorkerInformation,
 )
 
 __all__ = [
     "ActorWorker", "AgentSpec", "Environment", "Experiment", "ExperimentConfig",
     "ExperimentScheduling", "InferenceStream", "Policy", "PolicyWorker", "SampleStream",
-    "Scheduling", "TasksGroup", "Trainer", "TrainerWorker", "register_environment",
-    "register_experiment", "register_policy"
+    "Scheduling", "TasksGroup", "Trainer", "TrainerWorker", "WorkerInformation",
+    "register_environment", "register_experiment", "register_policy"
 ]  # fmt: skip

@@ -10,7 +10,8 @@ _INLINE, _NAME = InferenceStream.Type.INLINE, InferenceStream.Type.NAME
 
 def mistakes(experiment: NamedExperiment) -> list[str]:
     """Return a sentence for each mistake."""
-    return [*_counts(experiment), *_actors(experiment), *_policies(experiment)]
+    found = [*_counts(experiment), *_actors(experiment), *_policies(experiment)]
+    return [*found, *_keys(experiment)]
 
 
 def _counts(experiment: NamedExperiment) -> Iterator[str]:
@@ -19,6 +20,25 @@ def _counts(experiment: NamedExperiment) -> Iterator[str]:
         scheduled = len(experiment.scheduling.of_each(kind))
         if configured != scheduled:
             yield f"{configured} {kind} are configured, and {scheduled} are scheduled"
+
+
+def _keys(experiment: NamedExperiment) -> Iterator[str]:
+    workers = [
+        (f"{kind}: {number}", worker.worker_info)
+        for kind in KINDS
+        for number, worker in enumerate(getattr(experiment.config, kind))
+    ]
+    hosted = {info.host_key for _, info in workers if info.host_key is not None}
+    said: set[str] = set()
+    for place, info in workers:
+        for key in info.watch_keys:
+            if key not in hosted | said:
+                said.add(key)
+                there = ", ".join(sorted(hosted)) or "no keys"
+                yield (
+                    f"{place}: worker_info: watch_keys: no worker has the host_key {key!r}; "
+                    f"there are: {there}"
+                )
 
 
 def _actors(experiment: NamedExperiment) -> Iterator[str]:

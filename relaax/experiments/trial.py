@@ -23,6 +23,7 @@ from relaax.experiments.workers import (
     PolicyWorker,
     SampleStream,
     TrainerWorker,
+    WorkerInformation,
 )
 from relaax.experiments.written import NamedExperiment, to_yaml
 
@@ -136,6 +137,23 @@ class Trial:
             words = ["relaax-inference-server", "--config", file, "--bind", f"{HOST}:0"]
             yield f"policy{number}", [*words, "--name", self._name_of(worker)]
         yield from map(self._actor_line, self.actor_groups())
+
+    def information(self) -> dict[str, WorkerInformation]:
+        """Return what is said about the worker of each line.
+
+        A policy's parameter server lives and ends with its trainers.
+        """
+        found = {}
+        for policy in self.policies.values():
+            info = policy.trainers[0].worker_info
+            found[f"{policy.name}-ps"] = info
+            for number in range(len(policy.learners)):
+                found[f"{policy.name}-trainer{number}"] = info
+        for number, worker in enumerate(self.experiment.config.policies):
+            found[f"policy{number}"] = worker.worker_info
+        for group in self.actor_groups():
+            found[group.name] = group.worker.worker_info
+        return found
 
     def _start(self, name: str) -> str:
         """Return the beginning of a line: its process sees its own GPU, or none."""

@@ -89,6 +89,11 @@ def _inference(value: Any) -> Any:
     return {"type_": "NAME", "stream_name": value} if isinstance(value, str) else value
 
 
+def _names(value: Any) -> Any:
+    """Take one name for a list of it."""
+    return [value] if isinstance(value, str) else value
+
+
 def _sample(value: Any) -> Any:
     return {"type_": "NAME", "stream_name": value} if isinstance(value, str) else value
 
@@ -119,7 +124,24 @@ class AgentSpec(Section):
         return value
 
 
-class ActorWorker(Section):
+class WorkerInformation(Section):
+    """What belongs together in a trial: workers end when all keys that they watch are gone.
+
+    A worker keeps its ``host_key`` alive as long as it runs. With keys, its end with status 0 is
+    not the end of the trial.
+    """
+
+    host_key: str | None = None
+    watch_keys: Annotated[list[str], BeforeValidator(_names)] = Field(default_factory=list)
+
+
+class Worker(Section):
+    """What all workers may have."""
+
+    worker_info: WorkerInformation = Field(default_factory=WorkerInformation)
+
+
+class ActorWorker(Worker):
     """Holds an environment, and acts in it."""
 
     env: Environment
@@ -128,7 +150,7 @@ class ActorWorker(Section):
     agent_specs: list[AgentSpec]
 
 
-class PolicyWorker(Section):
+class PolicyWorker(Worker):
     """Answers the requests of an inference stream with the newest parameters of a policy."""
 
     policy_name: str
@@ -136,7 +158,7 @@ class PolicyWorker(Section):
     policy: Policy
 
 
-class TrainerWorker(Section):
+class TrainerWorker(Worker):
     """Learns a policy from the steps of a sample stream."""
 
     policy_name: str

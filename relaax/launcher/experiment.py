@@ -18,6 +18,7 @@ from relaax.launcher.main import add_run_options, run_words
 from relaax.launcher.main import main as train
 from relaax.launcher.ports import free_port
 from relaax.launcher.run_record import RunRecorder
+from relaax.launcher.runner import Keys
 from relaax.launcher.trial_commands import TrialPlace, show_logs, show_status, stop_trial
 from relaax.processes.directory_lock import owned
 from relaax.processes.whole_numbers import natural, positive
@@ -141,12 +142,18 @@ def _run(arguments: argparse.Namespace) -> int:
         return taken[-1]
 
     with owned(place.folder, f"{_NAME} run", wait_s=0, advice=_RUNS_ALREADY):
-        procfile = Trial(experiment, place.folder, next_port, _gpus(arguments.gpus)).write()
+        trial = Trial(experiment, place.folder, next_port, _gpus(arguments.gpus))
+        procfile = trial.write()
         print(f"{place} in {place.folder}", flush=True)
         arguments.timeout = arguments.timeout or experiment.config.timeout_seconds
         words = [str(procfile), "--log-file", str(place.log), *run_words(arguments)]
         record = RunRecorder(place.record)
-        status = train(words, record)
+        keys = {
+            name: Keys(info.host_key, tuple(info.watch_keys))
+            for name, info in trial.information().items()
+            if info.host_key or info.watch_keys
+        }
+        status = train(words, record, keys)
         record.note_status(status)
         return status
 

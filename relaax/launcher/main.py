@@ -28,7 +28,7 @@ import os
 import secrets
 import signal
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
@@ -64,7 +64,7 @@ from relaax.launcher.new_application import steps_of_algorithm, write_new_algori
 from relaax.launcher.ports import require_free_ports
 from relaax.launcher.process_log import ProcessLog, incarnation, log_beside_checkpoints
 from relaax.launcher.run_record import RunRecorder
-from relaax.launcher.runner import Engine, Runner, RunRules
+from relaax.launcher.runner import Engine, Keys, Runner, RunRules
 from relaax.launcher.serial import one_process
 from relaax.processes.run_variables import INCARNATION, RUN
 from relaax.processes.whole_numbers import positive
@@ -97,10 +97,14 @@ class Target:
     address: str
 
 
-def main(words: Sequence[str] | None = None, record: RunRecorder | None = None) -> int:
+def main(
+    words: Sequence[str] | None = None,
+    record: RunRecorder | None = None,
+    keys: Mapping[str, Keys] | None = None,
+) -> int:
     """Run a Procfile and return the exit status; ``words`` stand for those of the command line.
 
-    The ``record`` has the state of the run.
+    The ``record`` has the state of the run; ``keys`` are those of lines by their names.
     """
     parser = _parser()
     arguments = parser.parse_args(words)
@@ -109,10 +113,12 @@ def main(words: Sequence[str] | None = None, record: RunRecorder | None = None) 
     for option in (*_OF_RUNS, "concurrency", "on", "log_file", *_AMOUNTS):
         if arguments.serial and getattr(arguments, option):
             parser.error(f"--{option.replace('_', '-')} is for processes: --serial starts none")
-    return run_command(_NAME, lambda: _carry_out(arguments, record))
+    return run_command(_NAME, lambda: _carry_out(arguments, record, keys or {}))
 
 
-def _carry_out(arguments: argparse.Namespace, record: RunRecorder | None) -> int:
+def _carry_out(
+    arguments: argparse.Namespace, record: RunRecorder | None, keys: Mapping[str, Keys]
+) -> int:
     if arguments.new_algorithm is not None:
         return _write_algorithm(arguments.new_algorithm)
     if arguments.serial:
@@ -133,7 +139,8 @@ def _carry_out(arguments: argparse.Namespace, record: RunRecorder | None) -> int
         known = [each for each in processes if each.is_started_here or arguments.concurrency]
         require_free_ports(known, arguments.procfile)
     log = _log(_log_path(arguments, processes))
-    return _run(processes, arguments, log, record)
+    rules = RunRules(arguments.restart, arguments.ignore_worker_error, arguments.timeout, keys)
+    return _run(processes, arguments, rules, log, record)
 
 
 def _planned(processes: list[Described], arguments: argparse.Namespace) -> list[Described]:
@@ -353,6 +360,7 @@ def _check_or_run_serial(arguments: argparse.Namespace) -> int:
 def _run(
     processes: list[Described],
     arguments: argparse.Namespace,
+    rules: RunRules,
     log: ProcessLog | None,
     record: RunRecorder | None,
 ) -> int:
@@ -365,7 +373,6 @@ def _run(
     try:
         with _engine_of(processes, arguments, printer.interval_s) as engine:
             turns = {process.name: process.turn_to_stop for process in processes}
-            rules = RunRules(arguments.restart, arguments.ignore_worker_error, arguments.timeout)
             return Runner(turns, engine, printer, rules).run()
     finally:
         printer.close()

@@ -11,7 +11,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Protocol
 
@@ -86,16 +86,30 @@ class Engine(Protocol):
 
 
 @dataclass(frozen=True)
+class Keys:
+    """The key that a process keeps alive as long as it runs, and those that it needs one of.
+
+    It is stopped when no process keeps any of ``watch`` alive. The end of a process with keys, with
+    status 0, is not the end of the others.
+    """
+
+    host: str | None = None
+    watch: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
 class RunRules:
     """What ends a run, besides a process that exits.
 
     With ``restarts`` a process that a signal ends, which was not sent from here, is started again.
     With ``ignores_errors`` one that fails is left, and the others run on. None for no time-out.
+    ``keys`` are those of processes by their names.
     """
 
     restarts: bool = False
     ignores_errors: bool = False
     timeout_s: float | None = None
+    keys: Mapping[str, Keys] = field(default_factory=dict)
 
 
 class Runner:
@@ -123,6 +137,8 @@ class Runner:
         printer.make_room_for([SYSTEM, *self._processes])
         engine.on_change = lambda name: self._processes[name].start_again()
         self._status: int | None = None
+        #: When those are killed that were stopped for want of their keys.
+        self._without_keys: dict[str, float] = {}
         self._received: int | None = None
         self._kill_at: float | None = None
 
@@ -153,6 +169,10 @@ class Runner:
             self._say(f"the time-out of {self._rules.timeout_s:g} s is over: all are stopped")
             self._status = TIMED_OUT
             self._stop()
+        for name, kill_at in self._without_keys.items():
+            if time.monotonic() >= kill_at and not self._processes[name].has_ended:
+                self._without_keys[name] = float("inf")
+                self._send(signal.SIGKILL, [self._processes[name]])
         if self._kill_at is not None and self._next_turns and self._is_next_due():
             self._stop_next()
         if self._kill_at is not None and time.monotonic() >= self._kill_at:
@@ -171,18 +191,40 @@ class Runner:
                 self._printer.write(message)
 
     def _end(self, process: "_Process", code: int) -> None:
-        if self._kill_at is None and self._rules.restarts and self._starts_again(process, code):
+        is_without_keys = process.name in self._without_keys
+        may_restart = self._rules.restarts and self._kill_at is None and not is_without_keys
+        if may_restart and self._starts_again(process, code):
             process.begin()
             return
         process.has_ended = True
         self._printer.note_end(process.name, code)
         self._say(f"{process.name} stopped (rc={code})")
-        if self._rules.ignores_errors and code and self._kill_at is None and self._running():
-            self._say(f"{process.name} has failed: the others run on (--ignore-worker-error)")
+        if self._kill_at is None and self._running() and self._others_run_on(process.name, code):
+            self._stop_those_without_keys()
             return
         if self._status is None:
             self._status = code
         self._stop()
+
+    def _others_run_on(self, name: str, code: int) -> bool:
+        """Return whether the end of a process is not the end of the others."""
+        if name in self._without_keys or (not code and name in self._rules.keys):
+            return True
+        if code and self._rules.ignores_errors:
+            self._say(f"{name} has failed: the others run on (--ignore-worker-error)")
+            return True
+        return False
+
+    def _stop_those_without_keys(self) -> None:
+        """Stop the processes that watch keys of which none is kept alive any more."""
+        keys, running = self._rules.keys, self._running()
+        alive = {keys[each.name].host for each in running if each.name in keys}
+        for process in running:
+            watched = keys[process.name].watch if process.name in keys else ()
+            if watched and not alive & set(watched) and process.name not in self._without_keys:
+                self._say(f"no process keeps {', '.join(watched)} alive, for {process.name}")
+                self._without_keys[process.name] = time.monotonic() + GRACE_S
+                self._send(signal.SIGTERM, [process])
 
     def _starts_again(self, process: "_Process", code: int) -> bool:
         """Return whether a process that has ended is to start again, and say why or why not."""

@@ -1,6 +1,7 @@
 """An experiment trains, from Python and from its twin in YAML, with policies here and elsewhere."""
 
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -8,6 +9,8 @@ from pathlib import Path
 import psutil
 import pytest
 from processes import REPOSITORY, wait_for
+
+from relaax.launcher.run_record import read_record
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(280)]
 
@@ -42,6 +45,36 @@ def test_a_trial_trains_to_its_end(tmp_path: Path, name: str) -> None:
     place = tmp_path / "training" / "experiments" / name / "one"
     assert command(tmp_path, "show", str(place / "experiment.yaml")).stdout == twin.read_text()
     assert any((place / "default" / "checkpoints").iterdir())
+
+
+def test_workers_end_with_the_last_one_that_keeps_their_key_alive(tmp_path: Path) -> None:
+    """Also where that is killed; the others train on to the end."""
+    twin = tmp_path / "twin.yaml"
+    text = command(tmp_path, "show", str(EXAMPLE), "-e", "cartpole").stdout
+    begin, _, end = text.partition("actors:\n- count: 4\n")
+    first, _, rest = end.partition("trainers:")
+    text = f"{begin}actors:\n"
+    for key in ("host_key: main", "watch_keys: [main]", ""):
+        text += f"- count: 1\n{first}"
+        text += f"  worker_info: {{{key}}}\n"
+    twin.write_text(f"{text}trainers:{rest}".replace("count: 4", "count: 3"))
+    names = ("-e", "cartpole", "-f", "one")
+    run = [Path(sys.executable).parent / "relaax-experiment", "run", str(twin), "-f", "one"]
+    with subprocess.Popen([*run, "--ignore-worker-error"], cwd=tmp_path, text=True) as running:
+        try:
+            record = tmp_path / "training/experiments/cartpole/one/run.json"
+            wait_for(record.exists, "the start of the run")
+            wait_for(lambda: len(read_record(record).workers) == 5, "the start of all workers")
+            before = read_record(record).workers
+            os.killpg(before["actors0"].pid, signal.SIGKILL)
+            wait_for(lambda: read_record(record).workers["actors1"].status is not None, "an end")
+            after = read_record(record).workers
+            ended = {name for name, worker in after.items() if worker.running() is None}
+            assert ended == {"actors0", "actors1"}
+            assert running.poll() is None
+        finally:
+            running.terminate()
+    assert "no process keeps main alive, for actors1" in command(tmp_path, "logs", *names).stdout
 
 
 def test_a_trial_is_seen_and_ended_by_another_shell(tmp_path: Path) -> None:

@@ -17,6 +17,7 @@ from relaax.experiments import (
     TasksGroup,
     Trainer,
     TrainerWorker,
+    WorkerInformation,
 )
 from relaax.experiments.checks import mistakes
 from relaax.experiments.files import experiments_in, load_experiment
@@ -34,8 +35,9 @@ INLINE = InferenceStream(
 EVERY = AgentSpec(index_regex=".*", inference_stream_idx=0, sample_stream_idx=0)
 
 
-def actor(streams=("default",), samples=("default",), specs=(EVERY,), **args):
+def actor(streams=("default",), samples=("default",), specs=(EVERY,), info=None, **args):
     return ActorWorker(
+        worker_info=info or WorkerInformation(),
         env=Environment(type_="CartPole-v1", args=args),
         inference_streams=list(streams),
         sample_streams=list(samples),
@@ -88,7 +90,16 @@ ATARI = NamedExperiment(
     [
         ATARI,
         experiment(
-            [actor([INLINE]), actor([INLINE], [SampleStream(type_="NULL")])], [], [trainer()]
+            [
+                actor([INLINE], info=WorkerInformation(host_key="main")),
+                actor(
+                    [INLINE],
+                    [SampleStream(type_="NULL")],
+                    info=WorkerInformation(watch_keys="main"),
+                ),
+            ],
+            [],
+            [trainer()],
         ),
     ],
 )
@@ -134,6 +145,15 @@ def test_an_unknown_key_is_an_error_with_its_path(tmp_path, written, expected):
         (
             experiment([actor(["defualt"])], [policy_worker()], [trainer()]),
             "actors: 0: no policy worker has the inference stream 'defualt'; there are: default",
+        ),
+        (
+            experiment(
+                [actor([INLINE], info=WorkerInformation(watch_keys=["mian"]))],
+                [],
+                [trainer(worker_info=WorkerInformation(host_key="main"))],
+            ),
+            "actors: 0: worker_info: watch_keys: no worker has the host_key 'mian'; "
+            "there are: main",
         ),
         (
             experiment([actor([INLINE], ["train"])], [], [trainer()]),
@@ -312,6 +332,19 @@ def test_workers_that_want_more_gpus_than_there_are_are_named(tmp_path):
     crowd = with_gpus(experiment([actor([INLINE])] * 5, [], [trainer()]), actors=0.25)
     with pytest.raises(ConfigurationError, match=r"the 5 actors of actors0 want 1\.25 GPUs"):
         trial_of(crowd, tmp_path, ["0", "1"])
+
+
+def test_a_policy_s_parameter_server_has_the_keys_of_its_trainers(tmp_path):
+    main, other = WorkerInformation(host_key="main"), WorkerInformation(watch_keys=["main"])
+    described = experiment(
+        [actor([INLINE], info=other)], [policy_worker()], [trainer(worker_info=main)] * 2
+    )
+    found = trial_of(described, tmp_path).information()
+    assert found == {
+        **dict.fromkeys(("default-ps", "default-trainer0", "default-trainer1"), main),
+        "policy0": WorkerInformation(),
+        "actors0": other,
+    }
 
 
 def test_on_demand_all_workers_run_without_a_gpu(tmp_path):

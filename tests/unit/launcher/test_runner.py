@@ -7,7 +7,7 @@ import threading
 import pytest
 from processes import wait_for
 
-from relaax.launcher.runner import MOST_RESTARTS, GivenUp, MachineIsGone, Runner, RunRules
+from relaax.launcher.runner import MOST_RESTARTS, GivenUp, Keys, MachineIsGone, Runner, RunRules
 
 GONE = "gone"
 
@@ -140,6 +140,43 @@ def test_on_option_the_others_run_on_when_one_fails_and_the_end_of_the_training_
         last.join()
         assert printed.ended == {"ps": status, "env": 3, "rlx": -9}
     assert machines.signals == []
+
+
+def test_a_process_ends_when_all_keys_that_it_watches_are_gone_and_the_others_run_on(
+    run, machines, printed
+):
+    keys = {
+        "one": Keys(host="a"),
+        "other": Keys(host="b"),
+        "either": Keys(watch=("a", "b")),
+        "both": Keys(host="c", watch=("b",)),
+        "last": Keys(watch=("c",)),
+    }
+
+    def end_hosts():
+        wait_for(lambda: len(machines.starts) == 1 + len(keys), "all to start")
+        machines.does["one"].put(0)
+        wait_for(lambda: "one" in printed.ended, "the end of one")
+        signals.append(list(machines.signals))
+        machines.does["other"].put(-9)
+        wait_for(lambda: len(printed.ended) == len(keys), "the end of those that watch")
+        machines.does["ps"].put(0)
+
+    signals = []
+    host = threading.Thread(target=end_hosts)
+    host.start()
+    rules = RunRules(ignores_errors=True, keys=keys)
+    assert run(rules=rules, ps=[], **{name: [] for name in keys}) == 0
+    host.join()
+    assert signals == [[]]
+    assert {name for name, _ in machines.signals} == {"either", "both", "last"}
+    assert machines.signals[-1] == ("last", signal.SIGTERM)
+
+
+def test_a_process_with_a_key_that_fails_ends_all(run, machines):
+    rules = RunRules(keys={"one": Keys(host="a")})
+    assert run(rules=rules, ps=[], one=[7]) == 7
+    assert machines.signals == [("ps", signal.SIGTERM)]
 
 
 def test_a_parameter_server_is_stopped_when_those_that_deliver_to_it_have_ended(run, machines):
