@@ -17,6 +17,9 @@ class MappoSettings(TeamSettings):
     """Defaults other than those of PPO: Yu et al. 2021, appendix, and the code of its authors."""
 
     learner: Literal["process"] = "process"
+    episode_len: PositiveInt = 32
+    rollouts_per_batch: PositiveInt = 32
+    passes: PositiveInt = 5
     minibatches: PositiveInt = 1
     initial_learning_rate: PositiveFloat = 5e-4
     entropy_beta: float = Field(0.01, ge=0)

@@ -18,7 +18,7 @@ TEAM = {**DISCRETE, "team_size": 2, "hidden_layers": [8], "filter_states": False
 def test_the_defaults_are_those_of_the_paper_and_of_its_code():
     settings = algorithm_of("mappo", DISCRETE)[1].settings
     assert (settings.rewards_gamma, settings.trace_decay, settings.policy_clip) == (0.99, 0.95, 0.2)
-    assert (settings.passes, settings.minibatches, settings.value_clip) == (10, 1, None)
+    assert (settings.passes, settings.minibatches, settings.value_clip) == (5, 1, None)
     assert (settings.huber_delta, settings.normalize_values) == (10.0, True)
     assert (settings.entropy_beta, settings.value_loss_weight) == (0.01, 1.0)
     assert (settings.Adam.epsilon, settings.Adam.gradient_norm_clipping) == (1e-5, 10.0)
