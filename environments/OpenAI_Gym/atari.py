@@ -1,9 +1,6 @@
-"""Atari games with the usual preprocessing.
+"""Atari games with the usual preprocessing, one or several that step together.
 
-Machado et al., "Revisiting the Arcade Learning Environment", 2018, and Mnih et al., "Human-level
-control through deep reinforcement learning", 2015: a frame is the maximum of the last two of four
-emulated ones, grey, 84x84, ``uint8``; an episode starts with up to 30 idle actions and ends with
-the game, not with a life. Stacking frames is the agent's job (``history_len``).
+``relaax.client.gymnasium_atari`` says which it is.
 """
 
 from dataclasses import dataclass
@@ -11,11 +8,14 @@ from typing import Any
 
 import gymnasium
 
+from relaax.client.gymnasium_atari import (
+    FRAME_SIZE,
+    FRAME_SKIP,
+    MAX_IDLE_ACTIONS,
+    atari_game,
+    prepare_libraries,
+)
 from relaax.processes.cgroups import usable_cores
-
-FRAME_SIZE = 84
-FRAME_SKIP = 4
-MAX_IDLE_ACTIONS = 30
 
 #: The probability that a game repeats its last action, in version 5 of all games.
 STICKY_IN_V5 = 0.25
@@ -42,25 +42,14 @@ class AtariFactory:
 
     def __call__(self) -> gymnasium.Env[Any, Any]:
         """Return a new environment with frames ``uint8[84, 84]``."""
-        _prepare_libraries()
         kwargs = dict(self.kwargs)
         if self.sticky is not None:
             kwargs["repeat_action_probability"] = self.sticky
-        # The wrapper skips frames, because it must see the last two to take their maximum.
-        game = gymnasium.make(self.env_id, frameskip=1, **kwargs)
-        return gymnasium.wrappers.AtariPreprocessing(
-            game,
-            noop_max=MAX_IDLE_ACTIONS,
-            frame_skip=FRAME_SKIP,
-            screen_size=FRAME_SIZE,
-            terminal_on_life_loss=False,
-            grayscale_obs=True,
-            scale_obs=False,
-        )
+        return atari_game(self.env_id, **kwargs)
 
     def vector(self, count: int) -> gymnasium.vector.VectorEnv[Any, Any, Any]:
         """Return ``count`` games that step together; ale-py emulates and preprocesses in C++."""
-        _prepare_libraries()
+        prepare_libraries()
         settings = {
             "repeat_action_probability": STICKY_IN_V5 if self.sticky is None else self.sticky,
             "full_action_space": False,
@@ -95,13 +84,3 @@ class _WithoutStack(gymnasium.vector.VectorObservationWrapper):
     def observations(self, observations: Any) -> Any:
         """Return the only frame of each stack."""
         return observations[:, 0]
-
-
-def _prepare_libraries() -> None:
-    # Imported here: other environments and the parent process do not need them.
-    import ale_py
-    import cv2
-
-    ale_py.ALEInterface.setLoggerMode(ale_py.LoggerMode.Error)
-    gymnasium.register_envs(ale_py)
-    cv2.setNumThreads(0)

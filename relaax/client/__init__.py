@@ -38,6 +38,7 @@ Gymnasium environments:
 ``vector_finals``                                   the last observations of episodes
 ``gymnasium_edges``                                 copies and checks returned values
 ``gymnasium_tasks``                                 one environment as a simulator; process tasks
+``gymnasium_atari``                                 Atari games with the usual preprocessing
 Environments with several agents:
 
 ``multi_agent_runner``                              plays games of several environments

@@ -3,7 +3,7 @@
 import json
 import shlex
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
@@ -28,6 +28,9 @@ from relaax.experiments.workers import (
 from relaax.experiments.written import NamedExperiment, to_yaml
 
 HOST = "localhost"
+
+#: Types of environments that are there without being registered.
+ENVIRONMENT_TYPES: Mapping[str, str] = {"atari": "relaax.client.gymnasium_atari:relaax/Atari-v0"}
 
 
 @dataclass(frozen=True)
@@ -209,7 +212,8 @@ class Trial:
         """Return the name and the command of a group of actors."""
         actor = group.worker
         policy, _ = self._way(actor.inference_streams[actor.agent_specs[0].inference_stream_idx])
-        made_by = self.experiment.environments.get(actor.env.type_, actor.env.type_)
+        types = {**ENVIRONMENT_TYPES, **self.experiment.environments}
+        made_by = types.get(actor.env.type_, actor.env.type_)
         words = ["relaax-actor", "--config", str(self._file_of(policy)), "--env", made_by]
         if actor.env.args:
             words += ["--env-kwargs", json.dumps(actor.env.args)]

@@ -18,7 +18,8 @@ from relaax.algorithm_base.config_base import require_effect
 class Environment(Section):
     """An environment: its type, and the arguments that it is made with.
 
-    ``type_`` is a name of ``register_environment``, of Gymnasium (``CartPole-v1``), MODULE:NAME to
+    ``type_`` is ``atari``, with a ``game_name`` of Gymnasium's among ``args``; a name of
+    ``register_environment``, of Gymnasium (``CartPole-v1``), MODULE:NAME to
     import a module before, FILE.py:CLASS, a name of PettingZoo (``classic/tictactoe-v3``), or a
     module with a function ``parallel_env`` or ``env`` (``mpe2.simple_spread_v3``).
     """

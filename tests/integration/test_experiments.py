@@ -128,3 +128,16 @@ def test_players_learn_policies_of_their_own(tmp_path: Path) -> None:
     place = tmp_path / "training" / "experiments" / "tictactoe" / "trial1"
     for player in ("player_1", "player_2"):
         assert any((place / player / "checkpoints").iterdir())
+
+
+def test_the_twin_of_the_atari_example_trains(tmp_path: Path) -> None:
+    """With fewer steps of each batch, and less of them: a Pong of a moment."""
+    shown = command(tmp_path, "show", str(EXAMPLES / "atari.py"))
+    keys = "{episode_len: 8, rollouts_per_batch: 4, passes: 1, max_global_step: 100}"
+    twin = tmp_path / "twin.yaml"
+    twin.write_text(shown.stdout.replace("type_: mappo", f"type_: mappo\n    args: {keys}"))
+    ended = command(tmp_path, "run", str(twin), "-f", "one")
+    assert ended.returncode == 0, ended.stdout + ended.stderr
+    assert "the required number of steps is done" in ended.stdout
+    place = tmp_path / "training" / "experiments" / "example-atari" / "one"
+    assert any((place / "default" / "checkpoints").iterdir())
