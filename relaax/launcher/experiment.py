@@ -18,8 +18,8 @@ from relaax.launcher.main import add_run_options, run_words
 from relaax.launcher.main import main as train
 from relaax.launcher.ports import free_port
 from relaax.launcher.run_record import RunRecorder
-from relaax.launcher.runner import Keys
-from relaax.launcher.trial_commands import TrialPlace, show_logs, show_status, stop_trial
+from relaax.launcher.runner import TIMED_OUT, Keys
+from relaax.launcher.trial_commands import STOPPED, TrialPlace, show_logs, show_status, stop_trial
 from relaax.processes.directory_lock import owned
 from relaax.processes.whole_numbers import natural, positive
 
@@ -155,6 +155,10 @@ def _run(arguments: argparse.Namespace) -> int:
         }
         status = train(words, record, keys)
         record.note_status(status)
+        is_own = status in (0, TIMED_OUT, *STOPPED)
+        failure = None if is_own else record.failure()
+        if failure is not None:
+            print(f"{_NAME}: error: {failure}", file=sys.stderr)
         return status
 
 

@@ -189,6 +189,8 @@ class LivePrinter:
             text = str(state)
             if self._record is not None:
                 self._record.note_progress(message.name, text)
+        elif self._record is not None:
+            self._record.note_words(message.name, text.strip().rpartition("\n")[2])
         if self._log is not None:
             for line in text.splitlines():
                 self._log.write(message.name, message.time, line, is_state=state is not None)

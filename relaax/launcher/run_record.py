@@ -58,6 +58,13 @@ class Worker(Process):
 
     #: What it has said last about how far it is.
     progress: str = ""
+    #: The last line that it has printed besides.
+    words: str = ""
+
+    @property
+    def has_failed(self) -> bool:
+        """Whether it has ended with another status than 0."""
+        return self.status not in (None, 0)
 
     def state(self) -> str:
         """Return in words whether it runs, or how it has ended."""
@@ -102,6 +109,8 @@ class RunRecorder:
         self._path = path
         self._clock = clock
         self._written_at = -_INTERVAL_S
+        #: The processes that have ended, in their order.
+        self._ended: list[str] = []
         self._record = RunRecord(launcher=Process.of(os.getpid()))
         self._write()
 
@@ -113,6 +122,7 @@ class RunRecorder:
     def note_end(self, name: str, status: int) -> None:
         """Take note of the exit status of a process, -N after signal N."""
         worker = self._record.workers.setdefault(name, Worker())
+        self._ended.append(name)
         worker.status, worker.since = status, datetime.now().replace(microsecond=0)
         self._write()
 
@@ -122,6 +132,19 @@ class RunRecorder:
             self._record.workers[name].progress = text
         if self._clock() - self._written_at >= _INTERVAL_S:
             self._write()
+
+    def note_words(self, name: str, line: str) -> None:
+        """Take note of a line that a process has printed; the last one may be why it fails."""
+        if name in self._record.workers and line:
+            self._record.workers[name].words = line
+
+    def failure(self) -> str | None:
+        """Return which process has failed first, and its last words; None if none has."""
+        for name in self._ended:
+            worker = self._record.workers[name]
+            if worker.has_failed:
+                return f"{name} {worker.state()}: {worker.words}"
+        return None
 
     def note_status(self, status: int) -> None:
         """Take note of the exit status of this process, which is about to end."""

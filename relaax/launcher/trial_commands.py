@@ -20,7 +20,7 @@ IS_OVER = 3
 _LOOK_S = 0.1
 
 #: What Ctrl-C and SIGTERM end a run with: it was stopped, and has not failed.
-_STOPPED = (130, 143)
+STOPPED = (130, 143)
 
 
 @dataclass(frozen=True)
@@ -79,15 +79,14 @@ def show_status(place: TrialPlace) -> int:
     launcher = record.launcher
     runs = launcher.running() is not None
     print(f"{place} {_state_of(record)} since {launcher.since} (pid {launcher.pid})")
-    rows = [("process", "state", "pid", "since", "progress")]
-    rows += [
-        (name, worker.state(), str(worker.pid or "-"), str(worker.since), worker.progress)
-        for name, worker in record.workers.items()
-    ]
+    rows = [("process", "state", "pid", "since", "said")]
+    for name, worker in record.workers.items():
+        said = worker.words if worker.has_failed else worker.progress
+        rows.append((name, worker.state(), str(worker.pid or "-"), str(worker.since), said))
     print(table(rows))
     if runs:
         return 0
-    return IS_OVER if launcher.status in (0, *_STOPPED) else FAILURE
+    return IS_OVER if launcher.status in (0, *STOPPED) else FAILURE
 
 
 def show_logs(place: TrialPlace, worker: str | None, count: int | None, follow: bool) -> int:
@@ -102,7 +101,7 @@ def show_logs(place: TrialPlace, worker: str | None, count: int | None, follow: 
             for line in _lines(log, count, record if follow else None):
                 print(line, flush=follow)
     except KeyboardInterrupt:
-        return _STOPPED[0]
+        return STOPPED[0]
     except BrokenPipeError:  # as after | head
         with open(os.devnull, "w") as nowhere:
             os.dup2(nowhere.fileno(), sys.stdout.fileno())

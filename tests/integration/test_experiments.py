@@ -47,6 +47,19 @@ def test_a_trial_trains_to_its_end(tmp_path: Path, name: str) -> None:
     assert any((place / "default" / "checkpoints").iterdir())
 
 
+def test_a_worker_that_fails_ends_the_run_with_its_own_error(tmp_path: Path) -> None:
+    twin = tmp_path / "twin.yaml"
+    text = command(tmp_path, "show", str(EXAMPLE), "-e", "cartpole").stdout
+    twin.write_text(text.replace("CartPole-v1", "CartPole-v9").replace("count: 4", "count: 1"))
+    ended = command(tmp_path, "run", str(twin))
+    error = "actors0 ended with status 2: CartPole-v9: Environment version `v9`"
+    assert ended.returncode == 2
+    assert ended.stderr.startswith(f"relaax-experiment: error: {error}")
+    status = command(tmp_path, "status", "-e", "cartpole")
+    assert status.returncode == 1
+    assert "CartPole-v9: Environment version `v9`" in status.stdout
+
+
 def test_workers_end_with_the_last_one_that_keeps_their_key_alive(tmp_path: Path) -> None:
     """Also where that is killed; the others train on to the end."""
     twin = tmp_path / "twin.yaml"

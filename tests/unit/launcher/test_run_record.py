@@ -59,6 +59,19 @@ def test_progress_is_written_once_a_second_and_ends_at_once(tmp_path, child):
     assert read_record(path).launcher.status == 0
 
 
+def test_the_process_that_has_failed_first_is_named_with_its_last_words(tmp_path, child):
+    recorder = RunRecorder(tmp_path / "run.json")
+    for name in ("ps", "actors", "trainer"):
+        recorder.note_start(name, child.pid)
+        recorder.note_words(name, f"the words of {name}")
+    recorder.note_end("ps", 0)
+    assert recorder.failure() is None
+    recorder.note_words("actors", "RuntimeError: the plant is off")
+    recorder.note_end("actors", 1)
+    recorder.note_end("trainer", -15)
+    assert recorder.failure() == "actors ended with status 1: RuntimeError: the plant is off"
+
+
 def test_a_record_of_another_version_is_refused(tmp_path):
     (tmp_path / "run.json").write_text('{"host": 1}')
     with pytest.raises(ConfigurationError, match="another version"):
