@@ -5,7 +5,8 @@
         --env classic/tictactoe-v3 --games 500
 
 The policy of the RLX server plays as many games as the first agent as it does as the second one. It
-is evaluated: nothing is learnt. It prints the shares of games that were won, drawn and lost, and
+is evaluated: nothing is learnt. Where each agent has a policy of its own, each has a server, too,
+and plays with --agent. It prints the shares of games that were won, drawn and lost, and
 how many moves were forbidden by the mask of actions.
 """
 
@@ -63,9 +64,12 @@ def main() -> None:
     parser.add_argument("--env", required=True)
     parser.add_argument("--games", type=int, default=500, help="from each side")
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument(
+        "--agent", type=int, choices=(0, 1), help="as this agent alone, whose policy the server has"
+    )
     arguments = parser.parse_args()
     random = np.random.default_rng(arguments.seed)
-    for index in (0, 1):
+    for index in (0, 1) if arguments.agent is None else (arguments.agent,):
         game = PettingZooFactory(arguments.env, {})(arguments.seed)
         side = OneSide(game, game.agents[index], random)
         spaces = game.spaces_of(game.agents)

@@ -26,7 +26,7 @@ from relaax.algorithm_base.inference import Inference
 from relaax.assembly.parts import ExperienceParts, MethodBuilder, PolicyParts, WorkerParts
 from relaax.assembly.placing import in_worker
 from relaax.errors import ConfigurationError
-from relaax.learning.exploration.noise import UniformAtFirst
+from relaax.learning.exploration.noise import NoNoise, UniformAtFirst
 from relaax.learning.filters import FilteringModel, Filters
 from relaax.learning.model import PolicyModel
 from relaax.learning.networks import NetworkParameters
@@ -35,7 +35,7 @@ from relaax.learning.previous import PreviousStep
 from relaax.learning.rollouts import RolloutStore
 from relaax.learning.steps import EpisodeRecorder, StepRecorder
 from relaax.learning.team import TEAM, TeamView, team_shape
-from relaax.parameters.published import PublishedSource
+from relaax.parameters.published import published_source
 
 #: Makes parameters of a flat vector.
 Unpack: TypeAlias = Callable[[FloatVector], NetworkParameters]
@@ -59,6 +59,7 @@ def make_actor(
     experience: ExperienceSink[Any] | None,
     inference: Inference | None = None,
     answers: bool = False,
+    deterministic: bool = False,
 ) -> Actor[Any]:
     """Return the agent of many environments.
 
@@ -66,8 +67,8 @@ def make_actor(
     a process of its own publishes. Where it learns it filters states before they are recorded; else
     they are recorded as they came, and the learner gathers the statistics. With ``inference``
     another process has the policies: this one needs neither TensorFlow nor parameters. With
-    ``answers`` it chooses for other processes, and has the machine to itself. ConfigurationError
-    where the algorithm allows neither of these.
+    ``answers`` it chooses for other processes, and has the machine to itself. A ``deterministic``
+    one chooses without noise. ConfigurationError where the algorithm allows none of these.
     """
     parts, recording = builder.policy(seed), builder.experience()
     worker, filters = recording.worker, parts.filters
@@ -77,7 +78,9 @@ def make_actor(
         acting = _policies_of(inference, parts, recording)
     model, policy, source = acting.model, acting.policy, acting.source
     random = np.random.default_rng(None if parts.seed is None else [parts.seed, seed])
-    if parts.random_steps is not None:
+    if deterministic and parts.perturbed is not None:
+        raise ConfigurationError("deterministic actions: this policy explores by its parameters")
+    if parts.random_steps is not None and not deterministic:
         model = UniformAtFirst(model, parts.random_steps, lambda: policy.global_t, random)
     sink: ExperienceSink[Any] = NullExperience()
     rollouts: Recorder[Any] | None = None
@@ -90,6 +93,9 @@ def make_actor(
         )
         rollouts = RolloutStore(worker.rollout_len, recording.columns)
     make_noise, metrics = parts.make_noise, parameter_server.metrics()
+    exploration = None if make_noise is None else make_noise(policy, random)
+    if deterministic:
+        exploration = NoNoise(parts.actions)
     return Actor(
         preprocessor=_preprocessor(parts, filters if worker is not None else None),
         policy=policy,
@@ -105,7 +111,7 @@ def make_actor(
         units=parts.units,
         previous=PreviousStep.of(parts.network, parts.actions),
         executed=ExecutedActions(parts.space, parts.units, metrics),
-        exploration=None if make_noise is None else make_noise(policy, random),
+        exploration=exploration,
         evaluation=EvaluationParts(
             source=None if source is None else parameter_server,
             unpack=acting.unpack,
@@ -224,7 +230,7 @@ def _source(filters: Filters, recording: ExperienceParts, parameter_server: Para
     if recording.worker is not None:
         return filters.bridged(parameter_server)
     counts_steps = recording.is_on_policy and recording.is_published
-    return PublishedSource(parameter_server) if counts_steps else parameter_server
+    return published_source(parameter_server) if counts_steps else parameter_server
 
 
 def _exploring(

@@ -95,12 +95,13 @@ class Assembly(Generic[ConfigT]):
         experience: ExperienceSink[Any] | None = None,
         inference: Inference | None = None,
         answers: bool = False,
+        deterministic: bool = False,
     ) -> BatchAgentBase:
         """Return the agent of many environments; in the background it learns beside acting.
 
         ``experience`` takes its steps where a learner in a process of its own learns from them.
         ``inference`` chooses its actions where another process has the policies; one that
-        ``answers`` chooses for other processes.
+        ``answers`` chooses for other processes. A ``deterministic`` agent chooses without noise.
         """
         return make_actor(
             self._make_builder(config),
@@ -110,6 +111,7 @@ class Assembly(Generic[ConfigT]):
             experience,
             inference,
             answers,
+            deterministic,
         )
 
     def make_learner(self, config: ConfigT, seed: int | None) -> Learner:

@@ -116,6 +116,16 @@ class Algorithm:
                 f"algorithm {folder}: inference servers cannot choose here: {why_not}"
             )
 
+    def require_deterministic_actions(self) -> None:
+        """Raise ConfigurationError where its agents cannot choose without noise in a training."""
+        if not self.knows_batches or "deterministic" not in {
+            *inspect.signature(self.make_batch_agent).parameters
+        }:
+            raise ConfigurationError(
+                f"algorithm {self.module.__path__[0]}: actions that are learnt from cannot be the "
+                "most probable ones here: its make_batch_agent has no argument deterministic"
+            )
+
     @property
     def BridgeControl(self) -> Callable[[], BridgeControlBase]:  # noqa: N802
         """The package's own transport, or else the generic one."""

@@ -325,6 +325,9 @@ class ActorOptions(DeliveringOptions, LogOptions, AccessOptions):
         "the purpose of acting: 'training', or 'eval_deterministic' and 'eval_stochastic', from "
         "which nothing is learnt",
     )
+    deterministic: kinds.SwitchOption = option(
+        False, "with --mode training: actions are the policy's most probable ones, and no samples"
+    )
     episodes: kinds.CountOption | None = option(None, "stop after so many episodes of each actor")
     fetch_parameter_mode: kinds.FetchModeOption = option(
         "step", "whether actors fetch the parameters by steps, by episodes or by seconds"
@@ -352,9 +355,17 @@ class ActorOptions(DeliveringOptions, LogOptions, AccessOptions):
         """See Options: an actor needs its environment."""
         if self.env is None:
             raise ConfigurationError("--env: is missing: which environment is acted in?")
+        if self.deterministic and self.mode != "training":
+            raise ConfigurationError("--deterministic: no effect with --mode eval_...")
         if self.agents is not None:
             self.require_none_of(
-                ("mode", "fetch_parameter_mode", "fetch_parameter_interval", "inference_servers"),
+                (
+                    "mode",
+                    "deterministic",
+                    "fetch_parameter_mode",
+                    "fetch_parameter_interval",
+                    "inference_servers",
+                ),
                 "with --agents each group has its own in the file",
             )
         if self.inference_servers is not None:

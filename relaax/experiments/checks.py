@@ -2,7 +2,9 @@
 
 from collections.abc import Iterator
 
-from relaax.experiments.workers import ActorWorker, InferenceStream, SampleStream
+from relaax.configuration.actor_agents import AgentSamples
+from relaax.experiments.policies import section_of
+from relaax.experiments.workers import ActorWorker, AgentSpec, InferenceStream, SampleStream
 from relaax.experiments.written import KINDS, NamedExperiment
 
 _INLINE, _NAME = InferenceStream.Type.INLINE, InferenceStream.Type.NAME
@@ -44,7 +46,8 @@ def _keys(experiment: NamedExperiment) -> Iterator[str]:
 def _actors(experiment: NamedExperiment) -> Iterator[str]:
     said: set[str] = set()
     for number, actor in enumerate(experiment.config.actors):
-        for mistake in (*_specs(actor), *_streams(actor, experiment)):
+        lengths = _lengths(actor, experiment)
+        for mistake in (*_specs(actor), *_streams(actor, experiment), *lengths):
             if mistake not in said:
                 yield f"actors: {number}: {mistake}"
             said.add(mistake)
@@ -59,8 +62,58 @@ def _specs(actor: ActorWorker) -> Iterator[str]:
             index = getattr(spec, key)
             if index >= len(streams):
                 yield f"agent_specs: {number}: {key}: is {index}, and there are {len(streams)}"
+        yield from (f"agent_specs: {number}: {mistake}" for mistake in _samples(actor, spec))
     if not actor.agent_specs:
         yield "agent_specs: is empty, so that no agent has a policy"
+
+
+def _samples(actor: ActorWorker, spec: AgentSpec) -> Iterator[str]:
+    """Yield what does not fit between a specification, its streams and its worker."""
+    if spec.pad_trajectory and actor.max_num_steps is None:
+        yield "pad_trajectory: needs max_num_steps of the actor worker"
+    if spec.sample_stream_idx < len(actor.sample_streams):
+        stream = actor.sample_streams[spec.sample_stream_idx]
+        if stream.type_ is SampleStream.Type.NULL:
+            for key in AgentSamples.model_fields.keys() & spec.model_fields_set:
+                yield f"{key}: no effect with a sample stream of the type NULL"
+    if spec.require_one_version and spec.inference_stream_idx < len(actor.inference_streams):
+        why = _versions_change(actor, actor.inference_streams[spec.inference_stream_idx])
+        if why is not None:
+            yield f"require_one_version: {why}"
+
+
+def _lengths(actor: ActorWorker, experiment: NamedExperiment) -> Iterator[str]:
+    """Yield which samples are not what the trainers of their stream draw."""
+    for number, spec in enumerate(actor.agent_specs):
+        wanted, key = spec.sample_steps, "sample_steps"
+        if spec.pad_trajectory and actor.max_num_steps is not None:
+            wanted, key = actor.max_num_steps + spec.bootstrap_steps, "pad_trajectory"
+        if wanted is None or spec.sample_stream_idx >= len(actor.sample_streams):
+            continue
+        stream = actor.sample_streams[spec.sample_stream_idx]
+        for trainer in experiment.config.trainers:
+            if trainer.sample_stream != stream:
+                continue
+            drawn = section_of(experiment, trainer).get("episode_len")
+            if drawn != wanted and (drawn is not None or spec.pad_trajectory):
+                yield (
+                    f"agent_specs: {number}: {key}: samples have {wanted} rows, and the trainer of "
+                    f"{trainer.policy_name!r} needs the same episode_len; it is {drawn}"
+                )
+
+
+def _versions_change(actor: ActorWorker, stream: InferenceStream) -> str | None:
+    """Return why trajectories may have steps of several versions, if so: "Version Control"."""
+    if stream.type_ is not _INLINE:
+        return f"policy workers of {stream.stream_name!r} pull at any time: make it INLINE"
+    if stream.pull_interval_seconds is not None:
+        return "pull_interval_seconds pulls in the middle of a trajectory: make it None"
+    if actor.ring_size > 1:
+        return (
+            f"ring_size is {actor.ring_size}, and the policy is pulled when any of these "
+            "environments is reset: make it 1"
+        )
+    return None
 
 
 def _streams(actor: ActorWorker, experiment: NamedExperiment) -> Iterator[str]:

@@ -223,6 +223,8 @@ class Trial:
     def agents_of(self, group: ActorGroup) -> dict[str, Any]:
         """Return the file of a group of actors: each specification's policy and sink."""
         return {
+            "ring_size": group.worker.ring_size,
+            "max_num_steps": group.worker.max_num_steps,
             "groups": [
                 {
                     "index_regex": spec.index_regex,
@@ -230,9 +232,10 @@ class Trial:
                         *self._policy_words(group.worker, spec),
                         *self._sample_words(group, spec),
                     ],
+                    **spec.written(),
                 }
                 for spec in group.worker.agent_specs
-            ]
+            ],
         }
 
     def _policy_words(self, actor: ActorWorker, spec: AgentSpec) -> list[str]:
@@ -243,12 +246,14 @@ class Trial:
     def _sample_words(self, group: ActorGroup, spec: AgentSpec) -> list[str]:
         """Return options of ``relaax-actor``: where the steps of agents go.
 
-        Without a trainer nothing is learnt from them: actions are samples of the policy.
+        Without a trainer nothing is learnt from them.
         """
+        is_deterministic = spec.deterministic_action
         learners = self._learners_of(group.worker.sample_streams[spec.sample_stream_idx])
         if not learners:
-            return ["--mode", "eval_stochastic"]
-        return ["--learner", learners[group.places[spec.sample_stream_idx]]]
+            return ["--mode", "eval_deterministic" if is_deterministic else "eval_stochastic"]
+        words = ["--learner", learners[group.places[spec.sample_stream_idx]]]
+        return [*words, "--deterministic"] if is_deterministic else words
 
     def _learners_of(self, stream: SampleStream) -> list[str]:
         """Return the addresses of the trainers of a sample stream."""

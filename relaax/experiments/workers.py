@@ -13,6 +13,7 @@ from pydantic import BeforeValidator, Field, NonNegativeInt, PositiveInt, field_
 
 from relaax.algorithm_base import Section
 from relaax.algorithm_base.config_base import require_effect
+from relaax.configuration.actor_agents import AgentSamples
 
 
 class Environment(Section):
@@ -104,8 +105,8 @@ Inference = Annotated[InferenceStream, BeforeValidator(_inference)]
 Sample = Annotated[SampleStream, BeforeValidator(_sample)]
 
 
-class AgentSpec(Section):
-    """Which agents of an environment choose by which stream, and where their steps go.
+class AgentSpec(AgentSamples):
+    """Which agents of an environment choose by which stream, and where their steps go, and how.
 
     The first specification counts whose ``index_regex`` matches all of an agent's name, or of its
     index in its environment, written as a number.
@@ -114,6 +115,8 @@ class AgentSpec(Section):
     index_regex: str
     inference_stream_idx: NonNegativeInt
     sample_stream_idx: NonNegativeInt
+    #: Actions are the most probable ones, and no samples.
+    deterministic_action: bool = False
 
     @field_validator("index_regex")
     @classmethod
@@ -143,12 +146,19 @@ class Worker(Section):
 
 
 class ActorWorker(Worker):
-    """Holds an environment, and acts in it."""
+    """Holds environments, and acts in them.
+
+    It has ``ring_size`` environments, which step together: one evaluation of a policy chooses for
+    all agents that want an action of it.
+    """
 
     env: Environment
     inference_streams: list[Inference]
     sample_streams: list[Sample]
     agent_specs: list[AgentSpec]
+    ring_size: PositiveInt = 1
+    #: Episodes are cut off after so many steps of an agent.
+    max_num_steps: PositiveInt | None = None
 
 
 class PolicyWorker(Worker):

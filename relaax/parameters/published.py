@@ -20,7 +20,9 @@ from relaax.algorithm_base import (
     ParameterLink,
     PublishedInfo,
     Update,
+    ValueFeed,
     Values,
+    ValueSink,
     Version,
 )
 from relaax.algorithm_base.checkpoint import POLICIES
@@ -81,8 +83,40 @@ class PublishedSource:
             return self._link.pull(known, policy)
         found = self._link.pull(None if known is None else self._version)
         self._version = found.version
-        iteration = 0 if found.info is None else found.info.iteration
-        return replace(found, version=Version(iteration), global_t=0)
+        return _counted_by_learner(found)
+
+
+class PublishedFeed(PublishedSource):
+    """The same of a link that is a ``ValueFeed``: newer values come at the link's own moments."""
+
+    def __init__(self, link: ParameterLink, feed: ValueFeed) -> None:
+        super().__init__(link)
+        self._feed = feed
+
+    def subscribe(self, sink: ValueSink) -> None:
+        """See ValueFeed."""
+        self._feed.subscribe(_LearnersCount(sink))
+
+
+class _LearnersCount:
+    """Hands values on with the learner's count as their version."""
+
+    def __init__(self, sink: ValueSink) -> None:
+        self._sink = sink
+
+    def publish(self, values: Values) -> None:
+        """See ValueSink."""
+        self._sink.publish(_counted_by_learner(values))
+
+
+def published_source(link: ParameterLink) -> PublishedSource:
+    """Return the values of a link by the learner's count; a ``ValueFeed`` where the link is one."""
+    return PublishedFeed(link, link) if isinstance(link, ValueFeed) else PublishedSource(link)
+
+
+def _counted_by_learner(values: Values) -> Values:
+    iteration = 0 if values.info is None else values.info.iteration
+    return replace(values, version=Version(iteration), global_t=0)
 
 
 @dataclass(frozen=True)

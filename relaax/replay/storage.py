@@ -34,6 +34,9 @@ NONE = -1
 #: The column of rows that stand for several environment steps each: how many these are.
 STEPS = "steps"
 
+#: The columns of what a step has earned, and of the version of the policy that chose.
+REWARD, VERSION = "reward", "version"
+
 #: So much is copied at once.
 BYTES_AT_ONCE = 4 * 1024 * 1024
 

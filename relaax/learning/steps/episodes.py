@@ -13,11 +13,10 @@ import numpy.typing as npt
 from relaax.learning.arrays import zero_padded
 from relaax.learning.filters import Filters
 from relaax.learning.rollouts.columns import Columns
-from relaax.learning.steps.recorder import REWARD
 from relaax.observations import Observations
 from relaax.replay.schema import Column, Schema
 from relaax.replay.step_batch import StepBatch
-from relaax.replay.storage import ABANDONED, ENDS, FINAL, START, STEPS, TERMINATED, Flags
+from relaax.replay.storage import ABANDONED, ENDS, FINAL, REWARD, START, STEPS, TERMINATED, Flags
 from relaax.replay.table import Sample
 
 Array = npt.NDArray[Any]

@@ -17,15 +17,14 @@ from relaax.learning.rollouts.columns import Columns
 from relaax.observations import SEPARATOR, UNNAMED, Observations, mapped
 from relaax.replay.schema import Column, Schema
 from relaax.replay.step_batch import StepBatch
-from relaax.replay.storage import ABANDONED, FINAL, START, STEPS, TERMINATED, Flags
+from relaax.replay.storage import ABANDONED, FINAL, REWARD, START, STEPS, TERMINATED, VERSION, Flags
 from relaax.replay.table import Sample
 
 Array = npt.NDArray[Any]
 
 RECURRENT_STATE = "recurrent_state"
 
-OBSERVATION, ACTION, REWARD = "observation", "action", "reward"
-VERSION, ON_POLICY = "version", "on_policy"
+OBSERVATION, ACTION, ON_POLICY = "observation", "action", "on_policy"
 
 #: The extra that ``weighed_rollouts_of`` adds.
 LIKELIHOOD = "likelihood"

@@ -16,7 +16,8 @@ from relaax.configuration.actor_agents import ActorAgents
 from relaax.errors import ConfigurationError
 from relaax.server.actor.environments import AgentsFactory
 from relaax.server.actor.routing import CountedEnvironment, Resets, RoutedClient
-from relaax.server.actor.wiring import EVALUATIONS, ActorParts, algorithm_of
+from relaax.server.actor.samples import with_samples
+from relaax.server.actor.wiring import EVALUATIONS, ActorParts, SinkWrapper, algorithm_of
 from relaax.telemetry.kept_counts import DELIVERED, DROPPED, TAKEN, KeptCounts
 
 #: Clients need an address for their messages; none is connected to.
@@ -32,9 +33,17 @@ def load_group(agents: ActorAgents, number: int, options: ActorOptions) -> Actor
     words += ["--actors", str(options.actors)]
     if options.env_kwargs:
         words += ["--env-kwargs", json.dumps(options.env_kwargs)]
+    if agents.max_num_steps is not None:
+        words += ["--limit-episode-length", str(agents.max_num_steps)]
     if options.seed is not None:
         words += ["--seed", str(options.seed + number)]
     return load_actor(words)
+
+
+def samples_of(agents: ActorAgents, number: int, configuration: ActorConfiguration) -> SinkWrapper:
+    """Return what puts the samples of a group before its sink."""
+    group, policy = agents.groups[number], configuration.run_name
+    return lambda sink: with_samples(sink, group, agents.max_num_steps, policy)
 
 
 def play_groups(
@@ -58,11 +67,17 @@ def play_groups(
         )
         for environment in environments:
             resources.enter_context(closing(environment))
-        counted = [CountedEnvironment(environment, resets) for environment in environments]
+        counted = [
+            CountedEnvironment(environment, resets, agents.max_num_steps)
+            for environment in environments
+        ]
         clients: dict[str, MultiAgentClient] = {}
         for number, members in agents.members(counted[0].agents).items():
             configuration = load_group(agents, number, options)
-            client = _client_of(configuration, members, counted, index, report, resources, resets)
+            wrap = samples_of(agents, number, configuration)
+            client = _client_of(
+                configuration, members, counted, index, report, resources, resets, wrap
+            )
             clients |= dict.fromkeys(members, client)
     runner = MultiAgentRunner(counted, RoutedClient(clients), observer=report)
     left = None if options.episodes is None else options.episodes - report.episodes_before
@@ -84,6 +99,7 @@ def _client_of(
     report: RunObserver,
     resources: ExitStack,
     resets: Resets,
+    wrap: SinkWrapper,
 ) -> MultiAgentClient:
     """Return a client, by whose worker the policy of a group acts for its ``members``."""
     options = configuration.options
@@ -101,6 +117,7 @@ def _client_of(
         resources,
         report.restarts,
         environments=len(environments) * len(members),
+        wrap=wrap,
     )
     client = MultiAgentClient(
         THIS_PROCESS,

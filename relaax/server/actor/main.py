@@ -3,7 +3,7 @@
 import sys
 
 from relaax.client.run_environments import run_environments
-from relaax.client.run_options import RunOptions
+from relaax.client.run_options import RunnerOptions
 from relaax.configuration import leave_undisturbed, load_actor, run_command
 from relaax.configuration.actor_agents import read_agents
 from relaax.server.actor.groups import load_group
@@ -23,17 +23,20 @@ def _act(arguments: list[str]) -> int:
     configuration = load_actor(arguments)
     options = configuration.options
     algorithm_of(configuration)
+    ring_size = 1
     if options.agents is not None:
         agents = read_agents(options.agents)
+        ring_size = agents.ring_size
         for number in range(len(agents.groups)):
             algorithm_of(load_group(agents, number, options))
     actors = "1 actor" if options.actors == 1 else f"{options.actors} actors"
     purpose = options.mode if options.agents is None else f"agents of {options.agents}"
     print(f"{actors} in {options.env}, {purpose}", flush=True)
-    run = RunOptions(
+    run = RunnerOptions(
         rlx_server=str(options.parameter_server),
         env=str(options.env),
-        count=options.actors,
+        count=options.actors * ring_size,
+        per_connection=ring_size,
         environment_timeout_s=options.environment_timeout or None,
     )
     return run_environments(ActorTask(tuple(arguments)), run)

@@ -1,10 +1,11 @@
 """Agents of one environment with policies of their own: a client and a worker for each."""
 
+from collections import Counter
 from collections.abc import Callable, Mapping
 from typing import Any
 
 from relaax.client.multi_agent_client import Agent, AgentReport, MultiAgentClient
-from relaax.client.multi_agent_runner import AgentEnvironment, AgentSpaces
+from relaax.client.multi_agent_runner import AgentEnvironment, AgentSpaces, wants_action
 from relaax.steps import Steps
 from relaax.telemetry.metrics import Metrics
 
@@ -73,11 +74,19 @@ class Resets:
 
 
 class CountedEnvironment:
-    """An ``AgentEnvironment`` whose resets are counted."""
+    """An ``AgentEnvironment`` whose resets are counted.
 
-    def __init__(self, environment: AgentEnvironment, resets: Resets) -> None:
+    An episode is cut off when an agent has taken ``longest`` steps: for those agents that want an
+    action then, in the state that they see; for others, after their last action.
+    """
+
+    def __init__(
+        self, environment: AgentEnvironment, resets: Resets, longest: int | None = None
+    ) -> None:
         self._environment = environment
         self._resets = resets
+        self._longest = longest
+        self._taken: Counter[str] = Counter()
         self.agents = environment.agents
 
     def spaces_of(self, agents: Any) -> AgentSpaces:
@@ -87,12 +96,24 @@ class CountedEnvironment:
     def restart(self) -> dict[str, AgentReport]:
         """See ``AgentEnvironment``."""
         self._resets.count += 1
+        self._taken.clear()
         return self._environment.restart()
 
     def apply(self, actions: Mapping[str, Any]) -> dict[str, AgentReport]:
         """See ``AgentEnvironment``."""
-        return self._environment.apply(actions)
+        self._taken.update(actions.keys())
+        reports = self._environment.apply(actions)
+        if self._longest is None or max(self._taken.values()) < self._longest:
+            return reports
+        return {agent: _cut_off(report) for agent, report in reports.items()}
 
     def close(self) -> None:
         """See ``AgentEnvironment``."""
         self._environment.close()
+
+
+def _cut_off(report: AgentReport) -> AgentReport:
+    """Return the report of an agent that would go on, as the last one of its episode."""
+    if not wants_action(report):
+        return report
+    return AgentReport(None, report.reward, is_truncated=True, final=report.observation)

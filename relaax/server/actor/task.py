@@ -4,9 +4,15 @@ from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from functools import partial
 
+from gymnasium.vector import AutoresetMode, SyncVectorEnv
+
 from relaax.client.connector import Backoff
-from relaax.client.gymnasium_factory import Environment
-from relaax.client.gymnasium_tasks import EpisodeRecorder, SingleEnvironmentTask
+from relaax.client.gymnasium_factory import Environment, Environments
+from relaax.client.gymnasium_tasks import (
+    EpisodeRecorder,
+    SingleEnvironmentTask,
+    VectorEnvironmentsTask,
+)
 from relaax.client.run_options import RunnerOptions, VideoOptions
 from relaax.client.seeds import seeds_of_this_program
 from relaax.client.simulator import RunObserver, RunResult
@@ -17,11 +23,12 @@ from relaax.compat.surreal.session import TRAINING
 from relaax.configuration import ActorConfiguration, ActorOptions, load_actor
 from relaax.configuration.access import begin_access
 from relaax.configuration.actor_agents import ActorAgents, read_agents
+from relaax.errors import ConfigurationError
 from relaax.net.listening import allow_many_files
 from relaax.server.actor.environments import agents_factory, environment_factory, names_class
-from relaax.server.actor.groups import THIS_PROCESS, finished, load_group, play_groups
+from relaax.server.actor.groups import THIS_PROCESS, finished, load_group, play_groups, samples_of
 from relaax.server.actor.surreal import play_surreal
-from relaax.server.actor.wiring import EVALUATIONS, ActorParts, algorithm_of
+from relaax.server.actor.wiring import EVALUATIONS, ActorParts, SinkWrapper, algorithm_of
 from relaax.telemetry.kept_counts import DELIVERED, DROPPED, TAKEN, KeptCounts
 from relaax.telemetry.logs import show_name, start_logging
 from relaax.telemetry.operators.certificates import Certificates
@@ -69,41 +76,66 @@ class ActorTask:
             with naming(str(options.env)):
                 (number,) = agents.members([""])
             configuration = load_group(agents, number, options)
-            return _play_one(configuration, index, report, resources)
+            wrap = samples_of(agents, number, configuration)
+            return _play_one(configuration, index, report, resources, agents.ring_size, wrap)
         return play_groups(agents, options, factory, index, report, resources)
 
 
 def _play_one(
-    configuration: ActorConfiguration, index: int, report: RunObserver, resources: ExitStack
+    configuration: ActorConfiguration,
+    index: int,
+    report: RunObserver,
+    resources: ExitStack,
+    ring_size: int = 1,
+    wrap: SinkWrapper = lambda sink: sink,
 ) -> RunResult:
-    """Play an environment with one agent."""
+    """Play a ring of environments with one agent each."""
     options = configuration.options
     kept = KeptCounts([TAKEN, DELIVERED, DROPPED]).row()
     algorithm, config = algorithm_of(configuration)
-    parts = ActorParts(algorithm, config, options, index, kept, resources, report.restarts)
+    parts = ActorParts(
+        algorithm, config, options, index, kept, resources, report.restarts, ring_size, wrap
+    )
+    name = configuration.algorithm.directory.name
+    if algorithm.has_actor and ring_size > 1:
+        raise ConfigurationError(f"ring_size: {name} has an actor of its own, which plays one game")
     if algorithm.has_actor:
         make = partial(_recorded_environment, options, index)
         return play_surreal(parts, make, report)
-    worker = parts.worker(configuration.algorithm.directory.name)
-    with connecting_by(worker):
-        return _play(options, index, report)
+    with connecting_by(parts.worker(name)):
+        return _play(options, index, report, ring_size)
 
 
-def _play(options: ActorOptions, index: int, report: RunObserver) -> RunResult:
+def _play(options: ActorOptions, index: int, report: RunObserver, ring_size: int = 1) -> RunResult:
     """Play as a client of the worker in this process."""
     evaluation = None if options.mode == TRAINING else EVALUATIONS[options.mode]
     run = RunnerOptions(
         rlx_server=THIS_PROCESS,
         env=str(options.env),
-        count=options.actors,
+        count=options.actors * ring_size,
+        per_connection=ring_size,
         episodes=None if options.episodes is None else options.episodes * options.actors,
         backoff=Backoff(attempts=1),
         evaluate=evaluation,
         seeds=seeds_of_this_program(options.seed, evaluation is not None),
         video=video_of(options),
     )
+    if ring_size > 1:
+        return finished(VectorEnvironmentsTask(run, RingFactory(options))(index, report))
     result = SingleEnvironmentTask(run, partial(_limited_environment, options))(index, report)
     return finished(result)
+
+
+@dataclass(frozen=True)
+class RingFactory:
+    """Makes the environments of a ring, which step together."""
+
+    options: ActorOptions
+
+    def vector(self, count: int) -> Environments:
+        """Return so many environments."""
+        make = partial(_limited_environment, self.options)
+        return SyncVectorEnv([make] * count, autoreset_mode=AutoresetMode.SAME_STEP)
 
 
 def _limited_environment(options: ActorOptions) -> Environment:

@@ -5,7 +5,7 @@ import secrets
 from collections.abc import Callable
 from contextlib import ExitStack, closing
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 from relaax.acting.parameter_client import ParameterClient, PeriodicTracker, PullRule
 from relaax.algorithm_base import ConfigBase, Evaluation, ExperienceSink, ParameterLink, Phase
@@ -37,12 +37,18 @@ from relaax.telemetry.kept_counts import CountsRow
 EVALUATIONS = {EVAL_DETERMINISTIC: Evaluation.DETERMINISTIC, EVAL_STOCHASTIC: Evaluation.STOCHASTIC}
 
 
+#: Returns a sink that hands on to a given one.
+SinkWrapper: TypeAlias = Callable[[ExperienceSink[Any]], ExperienceSink[Any]]
+
+
 def algorithm_of(configuration: ActorConfiguration) -> tuple[Algorithm, ConfigBase]:
     """Return the algorithm and its typed configuration; ConfigurationError without a learner."""
     section = configuration.algorithm
     algorithm = load_algorithm(section.directory)
     config = make_config(algorithm, section)
     algorithm.require_learner(config, ACTOR.name)
+    if configuration.options.deterministic:
+        algorithm.require_deterministic_actions()
     if configuration.options.inference_servers is not None:
         algorithm.require_remote_inference(config)
     return algorithm, config
@@ -107,7 +113,8 @@ class ActorParts:
     """The parts of actor ``index``, which ``resources`` will close.
 
     ``kept`` counts its steps by their fate; ``restarts`` are those of its process. It acts for so
-    many ``environments``, of which each agent is one.
+    many ``environments``, of which each agent is one. ``wrap`` returns a sink that is put before
+    that of its steps.
     """
 
     algorithm: Algorithm
@@ -118,6 +125,7 @@ class ActorParts:
     resources: ExitStack
     restarts: int = 0
     environments: int = 1
+    wrap: SinkWrapper = lambda sink: sink
 
     def __post_init__(self) -> None:
         options, self.doubts = self.options, doubts_of(self.index)
@@ -160,7 +168,14 @@ class ActorParts:
             client = self.resources.enter_context(
                 closing(ParameterClient(self.bridge, known=known))
             )
-            agents = agents_of(settings, pulled, self.seed, self._experience, False)
+            agents = agents_of(
+                settings,
+                pulled,
+                self.seed,
+                self._experience,
+                is_shared=False,
+                deterministic=self.options.deterministic,
+            )
             fetches.begin(pulled, client)
             return agents
 
@@ -184,6 +199,7 @@ class ActorParts:
                 self._experience,
                 is_shared=False,
                 goes_on=lambda: not self.is_over(),
+                deterministic=self.options.deterministic,
             )
 
         row = private_row(self.kept, self._place)
@@ -217,7 +233,8 @@ class ActorParts:
     def _experience(self) -> ExperienceSink[Any]:
         """Return where the actor's steps go."""
         spec = self.algorithm.replay_spec(self.config)
-        return experience_of(self.options, spec, self.bridge.metrics(), self.kept, self.index)
+        metrics = self.bridge.metrics()
+        return self.wrap(experience_of(self.options, spec, metrics, self.kept, self.index))
 
 
 def doubts_of(index: int) -> Doubts:

@@ -41,13 +41,13 @@ NOISY = {**CONTINUOUS, "exploration": {"type": "normal", "sigma": 0.5}}
 PERTURBED = {**CONTINUOUS, "exploration": {"type": "parameters", "sigma": 1.0}}
 
 
-def agent_of(name, section, experience):
+def agent_of(name, section, experience, **more):
     algorithm = load_algorithm(REPOSITORY / "algorithms" / name)
     config = algorithm.Config(section)
     bridge = algorithm.ParameterServer(config, NullSaver(), NullMetrics()).bridge()
     values = (config, bridge, 1, False)
     if algorithm.has_learner(config):
-        return bridge, algorithm.make_batch_agent(*values, experience=experience)
+        return bridge, algorithm.make_batch_agent(*values, experience=experience, **more)
     return bridge, algorithm.make_batch_agent(*values)
 
 
@@ -83,6 +83,15 @@ def test_the_mode_is_without_noise_and_samples_are_not(name, section):
             assert (len(np.unique(played(evaluator))) > 1) == (name not in DRAW_NOTHING)
     assert kept.rollouts == []
     assert bridge.increment_global_t(0) == 0
+
+
+@pytest.mark.parametrize("name", ["dqn", "ppo", "sac"])
+def test_an_agent_that_is_learnt_from_may_choose_without_noise(name):
+    kept = Kept()
+    _, agent = agent_of(name, SECTIONS[name], kept, deterministic=True)
+    with closing(agent):
+        assert len(np.unique(played(agent))) == 1
+    assert kept.rollouts != []
 
 
 @pytest.mark.parametrize("evaluation", Evaluation)

@@ -2,6 +2,7 @@
 
 import pytest
 
+from relaax.configuration.actor_agents import ActorAgents
 from relaax.errors import ConfigurationError
 from relaax.experiments import (
     ActorWorker,
@@ -32,7 +33,24 @@ INLINE = InferenceStream(
     policy_name="default",
     pull_interval_seconds=None,
 )
+NULL = SampleStream(type_="NULL")
+INDICES = {"index_regex", "inference_stream_idx", "sample_stream_idx"}
 EVERY = AgentSpec(index_regex=".*", inference_stream_idx=0, sample_stream_idx=0)
+
+
+def spec(**fields):
+    return EVERY.model_copy(update=fields)
+
+
+def acting(*specs, samples="default", **fields):
+    """An actor worker with an inline policy."""
+    return ActorWorker(
+        env=Environment(type_="CartPole-v1"),
+        inference_streams=[INLINE],
+        sample_streams=[samples],
+        agent_specs=list(specs),
+        **fields,
+    )
 
 
 def actor(streams=("default",), samples=("default",), specs=(EVERY,), info=None, **args):
@@ -176,6 +194,70 @@ def test_an_unknown_key_is_an_error_with_its_path(tmp_path, written, expected):
             "actors: 0: agent_specs: is empty, so that no agent has a policy",
         ),
         (
+            experiment([acting(spec(require_one_version=True), ring_size=2)], [], [trainer()]),
+            "actors: 0: agent_specs: 0: require_one_version: ring_size is 2, and the policy is "
+            "pulled when any of these environments is reset: make it 1",
+        ),
+        (
+            experiment(
+                [
+                    actor(
+                        [INLINE.model_copy(update={"pull_interval_seconds": 5})],
+                        specs=[spec(require_one_version=True)],
+                    )
+                ],
+                [],
+                [trainer()],
+            ),
+            "actors: 0: agent_specs: 0: require_one_version: pull_interval_seconds pulls in the "
+            "middle of a trajectory: make it None",
+        ),
+        (
+            experiment(
+                [actor(specs=[spec(require_one_version=True)])], [policy_worker()], [trainer()]
+            ),
+            "actors: 0: agent_specs: 0: require_one_version: policy workers of 'default' pull at "
+            "any time: make it INLINE",
+        ),
+        (
+            experiment(
+                [
+                    acting(
+                        AgentSpec(**EVERY.model_dump(include=INDICES), send_after_done=True),
+                        samples=SampleStream(type_="NULL"),
+                    )
+                ],
+                [],
+                [trainer()],
+            ),
+            "actors: 0: agent_specs: 0: send_after_done: no effect with a sample stream of the "
+            "type NULL",
+        ),
+        (
+            experiment(
+                [acting(spec(sample_steps=50))],
+                [],
+                [trainer(trainer=Trainer(type_="ppo", args={"episode_len": 64}))],
+            ),
+            "actors: 0: agent_specs: 0: sample_steps: samples have 50 rows, and the trainer of "
+            "'default' needs the same episode_len; it is 64",
+        ),
+        (
+            experiment(
+                [acting(spec(send_full_trajectory=True, pad_trajectory=True), max_num_steps=9)],
+                [],
+                [trainer()],
+            ),
+            "actors: 0: agent_specs: 0: pad_trajectory: samples have 10 rows, and the trainer of "
+            "'default' needs the same episode_len; it is None",
+        ),
+        (
+            experiment(
+                [acting(spec(send_full_trajectory=True, pad_trajectory=True))], [], [trainer()]
+            ),
+            "actors: 0: agent_specs: 0: pad_trajectory: needs max_num_steps of the actor worker",
+        ),
+        (
             experiment([actor([INLINE])], [], [trainer(), trainer(trainer="da3c")]),
             "trainers: 1: another trainer of policy 'default' has other keys; trainers of one "
             "policy are alike",
@@ -265,15 +347,41 @@ def test_inline_policies_are_pulled_at_resets_or_by_the_clock(tmp_path, seconds,
     assert [words[begin + 1], words[begin + 3]] == expected
 
 
+def test_what_a_specification_says_of_samples_is_written_for_its_agents(tmp_path):
+    described = experiment(
+        [acting(spec(sample_steps=16, bootstrap_steps=2), ring_size=3, max_num_steps=99)],
+        [],
+        [trainer()],
+    )
+    trial = trial_of(described, tmp_path)
+    (group,) = trial.actor_groups()
+    content = trial.agents_of(group)
+    assert (content["ring_size"], content["max_num_steps"]) == (3, 99)
+    (agents,) = content["groups"]
+    assert (agents["sample_steps"], agents["bootstrap_steps"]) == (16, 2)
+    assert ActorAgents.model_validate(content).groups[0].sample_steps == 16
+
+
+@pytest.mark.parametrize(
+    ("samples", "expected"), [("default", "--deterministic"), (NULL, "eval_deterministic")]
+)
+def test_deterministic_actions_may_be_learnt_from_or_not(tmp_path, samples, expected):
+    described = experiment(
+        [acting(spec(deterministic_action=True), samples=samples)], [], [trainer()]
+    )
+    trial = trial_of(described, tmp_path)
+    (group,) = trial.actor_groups()
+    assert trial.agents_of(group)["groups"][0]["arguments"][-1] == expected
+
+
 def test_each_specification_has_its_policy_and_its_stream(tmp_path):
     """Seed 002, "Matching Agents to streams", example 2, with one stream of each type."""
     specs = [
         AgentSpec(index_regex="[0-3]", inference_stream_idx=0, sample_stream_idx=0),
         AgentSpec(index_regex="[3-6]", inference_stream_idx=1, sample_stream_idx=1),
     ]
-    null = SampleStream(type_="NULL")
     described = experiment(
-        [actor(["inf1", INLINE], ["train", null], specs)],
+        [actor(["inf1", INLINE], ["train", NULL], specs)],
         [policy_worker("other", "inf1")],
         [trainer(), trainer("other", sample_stream="train")],
     )

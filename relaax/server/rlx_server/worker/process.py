@@ -196,13 +196,14 @@ def agents_of(
     make_writer: Callable[[], Any],
     is_shared: bool,
     goes_on: Callable[[], bool] = lambda: True,
+    deterministic: bool = False,
 ) -> Agents:
     """Return the agents of worker ``number``, with their way to the parameter server.
 
     ``make_writer`` makes the sink of experience, for an algorithm that has a learner. Where many
     connections share the worker, it learns in the background. Agents of a checkpoint that is
     exploited learn nothing. Where inference servers choose, the worker waits for these while
-    ``goes_on``.
+    ``goes_on``. ``deterministic`` agents choose without noise.
     """
     algorithm, config, exploitation = settings.algorithm, settings.config, settings.exploitation
     seed, owner = first_seed(number, Purpose.BATCH_AGENT), None
@@ -217,6 +218,8 @@ def agents_of(
         if settings.inference_servers:
             servers, first = servers_of(settings.inference_servers), number + (number >> 32)
             more["inference"] = InferenceClient(servers, first, goes_on=goes_on)
+        if deterministic:
+            more["deterministic"] = True
         agent = algorithm.make_batch_agent(config, stub, seed, is_shared, **more)
     if exploitation is not None:
         agent, owner = exploiting(agent, exploitation.evaluation), agent

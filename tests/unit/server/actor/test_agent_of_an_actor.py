@@ -17,7 +17,7 @@ from relaax.acting.evaluator import EvaluationParts
 from relaax.acting.executed_actions import ExecutedActions
 from relaax.acting.parameter_client import ParameterClient
 from relaax.acting.preprocessor import Preprocessor
-from relaax.acting.pulling import PullingSink
+from relaax.acting.pulling import PolicyPuller, PullingSink
 from relaax.algorithm_base import Evaluation, Gradient, NewValues, NullMetrics, Phase, Version
 from relaax.client import Client
 from relaax.client.gymnasium_runner import GymnasiumRunner
@@ -29,7 +29,7 @@ from relaax.learning.networks.numpy_policy import NumpyPolicy
 from relaax.learning.policy import CurrentPolicy, PolicyUse
 from relaax.learning.steps import StepRecorder
 from relaax.parameters.parameter_server import ParameterService
-from relaax.parameters.published import PublishedParameters, PublishedSource
+from relaax.parameters.published import PublishedParameters, PublishedSource, published_source
 from relaax.replay.storage import FINAL, START, TERMINATED
 from relaax.server.actor.pulled_bridge import PulledBridge
 from relaax.server.actor.wiring import ParameterFetches
@@ -225,6 +225,15 @@ class TestPulledBridge:
         assert values.version == Version(7)
         np.testing.assert_array_equal(values.vector, small_values(seed=9).vector)
         assert source.pull(values.version).vector is None
+
+    def test_an_agent_that_learns_from_what_was_published_has_other_values_at_a_fetch_alone(
+        self, service, bridge
+    ):
+        policy = CurrentPolicy(unpack, bridge.pull())
+        with closing(PolicyPuller(published_source(bridge), policy, interval_s=0)):
+            service.push(NewValues(small_values(seed=8).vector, 6))
+            bridge.use(service.pull())
+            assert policy.current.version == Version(6)
 
     def test_other_policies_are_pulled_as_they_are(self, service, bridge):
         service.push(NewValues(small_values(seed=9).vector, 1), policy="other")

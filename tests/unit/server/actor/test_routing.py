@@ -6,7 +6,7 @@ from client_servers import start_recording_server, start_server
 from race_environment import ParallelRace, TurnRace
 
 from relaax.client import MultiAgentClient
-from relaax.client.multi_agent_runner import MultiAgentRunner
+from relaax.client.multi_agent_runner import MultiAgentRunner, wants_action
 from relaax.client.pettingzoo_environments import ParallelEnvironment, TurnEnvironment
 from relaax.protocol import binary
 from relaax.protocol.binary import Welcome
@@ -82,3 +82,16 @@ def test_environments_with_several_agents_are_known_by_their_names(env, expected
     factory = agents_factory(env.format(file=race_environment.__file__), {})
     made = None if factory is None else type(factory(None, None))
     assert made is expected
+
+
+@pytest.mark.parametrize("make", [TurnEnvironment, ParallelEnvironment])
+def test_an_episode_is_cut_off_when_an_agent_has_taken_max_num_steps(make):
+    race = TurnRace if make is TurnEnvironment else ParallelRace
+    environment = CountedEnvironment(make(race(length=50), None), Resets(), longest=3)
+    for _ in range(2):  # the count begins anew
+        reports, turns = environment.restart(), 0
+        while wanted := [agent for agent, report in reports.items() if wants_action(report)]:
+            turns += 1
+            reports = environment.apply(dict.fromkeys(wanted, 0))
+        assert turns == (5 if make is TurnEnvironment else 3)
+        assert all(report.is_truncated and report.final is not None for report in reports.values())

@@ -1,0 +1,133 @@
+"""Which steps are sent together, and when: seed 002, "Additional specifications"."""
+
+from itertools import count
+
+import numpy as np
+import pytest
+from actor_parts import KeptSteps
+
+from relaax.configuration.actor_agents import AgentSamples
+from relaax.errors import ConfigurationError
+from relaax.replay.step_batch import StepBatch
+from relaax.replay.storage import ABANDONED, FINAL, START, TERMINATED
+from relaax.server.actor.samples import with_samples
+
+MIDDLE = 0
+
+
+def episode(length, last=TERMINATED):
+    """Flags of an episode of so many rows."""
+    return [START, *[MIDDLE] * (length - 2), last]
+
+
+def send(flags, longest=None, slot=0, versions=None, closes=True, **fields):
+    """Deliver steps one by one, as a recorder does; return the samples: rewards of each."""
+    kept = KeptSteps()
+    sink = with_samples(kept, AgentSamples(**fields), longest, "default")
+    versions = versions or [0] * len(flags)
+    for number, flag, version in zip(count(1), flags, versions, strict=False):
+        sink.put(
+            StepBatch(
+                np.array([slot]),
+                np.array([flag], np.uint8),
+                {"reward": np.float32([number]), "version": np.array([version])},
+            )
+        )
+    if closes:
+        sink.close()
+    return kept.batches
+
+
+def rewards(samples):
+    return [sample.columns["reward"].tolist() for sample in samples]
+
+
+def flags_of(samples):
+    return [sample.flags.tolist() for sample in samples]
+
+
+def test_without_fields_each_step_is_sent_at_once():
+    assert rewards(send(episode(3), closes=False)) == [[1], [2], [3]]
+
+
+def test_a_sample_has_sample_steps_and_the_bootstrap_steps_behind_it_begin_the_next_one():
+    sent = send([*episode(5), *episode(4)], sample_steps=3, bootstrap_steps=2, closes=False)
+    assert rewards(sent) == [[1, 2, 3, 4, 5], [6, 7, 8]]
+
+
+def test_what_is_less_than_a_sample_is_sent_at_the_end():
+    assert rewards(send(episode(6), sample_steps=4, bootstrap_steps=0)) == [[1, 2, 3, 4], [5, 6]]
+
+
+def test_after_done_all_samples_of_an_episode_are_sent_at_its_end():
+    flags = episode(5)
+    assert send(flags[:-1], sample_steps=2, send_after_done=True, closes=False) == []
+    sent = send([*flags, START], sample_steps=2, send_after_done=True, closes=False)
+    assert rewards(sent) == [[1, 2], [3, 4], [5]]
+
+
+def test_a_full_trajectory_is_one_sample():
+    sent = send([*episode(3), *episode(4, FINAL)], send_full_trajectory=True)
+    assert rewards(sent) == [[1, 2, 3], [4, 5, 6, 7]]
+
+
+def test_a_padded_trajectory_has_rows_without_action_behind_its_end():
+    flags = [*episode(3), *episode(4, FINAL)]
+    sent = send(flags, longest=5, send_full_trajectory=True, pad_trajectory=True)
+    assert rewards(sent) == [[1, 2, 3, 0, 0, 0], [4, 5, 6, 7, 0, 0]]
+    empty = FINAL | ABANDONED
+    assert flags_of(sent) == [
+        [START, 0, TERMINATED, empty, empty, empty],
+        [START, 0, 0, FINAL, empty, empty],
+    ]
+    assert [sample.actions for sample in sent] == [3, 3]
+
+
+def test_a_concise_episode_is_its_first_step_with_the_sum_of_rewards():
+    sent = send([*episode(3), *episode(4, FINAL)], send_concise_info=True)
+    assert rewards(sent) == [[6], [15]]
+    assert flags_of(sent) == [[START | TERMINATED]] * 2
+
+
+def test_a_trajectory_with_two_versions_is_an_error_that_names_both():
+    flags = [*episode(2), *episode(3, FINAL)]
+    assert len(send(flags, require_one_version=True, versions=[3, 3, 4, 4, 0])) == 5
+    message = "a trajectory has steps of versions 4 and 5 of the policy 'default'"
+    with pytest.raises(ConfigurationError, match=message):
+        send(flags, require_one_version=True, versions=[3, 3, 4, 5, 0])
+
+
+@pytest.mark.parametrize(
+    ("fields", "expected"),
+    [
+        (
+            {"send_full_trajectory": True, "sample_steps": 5},
+            "sample_steps: no effect with send_full_trajectory",
+        ),
+        (
+            {"send_full_trajectory": True, "send_after_done": True},
+            "send_after_done: no effect with send_full_trajectory",
+        ),
+        ({"pad_trajectory": True}, "pad_trajectory: no effect without send_full_trajectory"),
+        ({"bootstrap_steps": 2}, "bootstrap_steps: no effect without pad_trajectory, or sample_st"),
+        (
+            {"bootstrap_steps": 2, "sample_steps": 5, "send_after_done": True},
+            "bootstrap_steps: no effect",
+        ),
+        (
+            {"pad_trajectory": True, "send_full_trajectory": True, "bootstrap_steps": 0},
+            "bootstrap_steps: must be 1 or more with pad_trajectory",
+        ),
+        (
+            {"send_concise_info": True, "sample_steps": 5},
+            "sample_steps: no effect with send_concise_info",
+        ),
+        (
+            {"send_concise_info": True, "send_full_trajectory": True, "pad_trajectory": True},
+            "pad_trajectory: no effect with send_concise_info",
+        ),
+    ],
+)
+def test_fields_without_effect_are_refused_by_name(fields, expected):
+    with pytest.raises(ValueError, match=expected):
+        AgentSamples(**fields)
