@@ -19,6 +19,7 @@ from relaax.learning.networks import (
     Network,
     NetworkParameters,
     Reshape,
+    SharedDense,
     TransposedConvolution,
 )
 from relaax.learning.networks.numpy_policy import NumpyPolicy
@@ -269,6 +270,12 @@ _PIXELS = Network.of(
 )
 _RESHAPED = Network.of((6,), (Reshape((2, 3)), LayerNorm("tanh"), Dense(4)), _HEADS)
 
+_PARTS = Network.of(
+    (6,),
+    (SharedDense(4, 3, bias="own"), SharedDense(2, 3, "tanh")),
+    (Head(POLICY, 3, layers=(SharedDense(1, 3, "linear"),), is_linear=False), Head("value", 1)),
+)
+
 _ENCODERS = {"all": Encoder((3,), (Dense(4),)), "hidden": Encoder((2,), (Dense(3),))}
 _CRITIC_SEES_MORE = Network(
     _ENCODERS,
@@ -294,9 +301,10 @@ NETWORKS = {
     "two vectors": (_TWO_VECTORS, {"b/c": np.float32, "a": np.float32}),
     "pixels": (_PIXELS, np.uint8),
     "reshaped": (_RESHAPED, np.float32),
+    "parts": (_PARTS, np.float32),
     "critic sees more": (_CRITIC_SEES_MORE, {"all": np.float32, "hidden": np.float32}),
     "nothing shared": (_NOTHING_SHARED, {"all": np.float32, "hidden": np.float32}),
 }
 
 #: Those that numpy evaluates.
-EVALUATED_IN_NUMPY = {"dense", "own layers", "two vectors", "nothing shared", "reshaped"}
+EVALUATED_IN_NUMPY = {"dense", "own layers", "two vectors", "nothing shared", "parts", "reshaped"}

@@ -107,7 +107,12 @@ class NumpyNetwork:
     def layer(self, layer, hidden, prefix, counts):
         if layer.kind == "reshape":
             return hidden.reshape(len(hidden), *layer.shape)
-        stems = {"conv2d": "conv", "conv2d_transpose": "deconv", "layer_norm": "norm"}
+        stems = {
+            "conv2d": "conv",
+            "conv2d_transpose": "deconv",
+            "layer_norm": "norm",
+            "shared_dense": "shared",
+        }
         stem = stems.get(layer.kind, layer.kind)
         name = f"{prefix}{stem}{counts.get(stem, 0)}"
         counts[stem] = counts.get(stem, 0) + 1
@@ -117,6 +122,8 @@ class NumpyNetwork:
         elif layer.kind == "conv2d_transpose":
             kernel, bias = self.weights[f"{name}/kernel"], self.weights[f"{name}/bias"]
             hidden = spread(hidden, kernel, layer.stride, layer.padding) + bias
+        elif layer.kind == "shared_dense":
+            hidden = self.shared_dense(hidden.reshape(len(hidden), -1), name, layer.parts)
         elif layer.kind == "dense":
             hidden = self.dense(hidden.reshape(len(hidden), -1), name)
         else:
@@ -137,6 +144,18 @@ class NumpyNetwork:
 
     def dense(self, inputs, name):
         return inputs @ self.weights[f"{name}/kernel"] + self.weights[f"{name}/bias"]
+
+    def shared_dense(self, inputs, name, parts):
+        """Part by part; a bias of its own is what the one-hot vector of its number adds."""
+        kernel, bias = self.weights[f"{name}/kernel"], self.weights[f"{name}/bias"]
+        one_hot = np.eye(parts)
+        return np.concatenate(
+            [
+                part @ kernel + (one_hot[number] @ bias if bias.ndim > 1 else bias)
+                for number, part in enumerate(np.split(inputs, parts, axis=1))
+            ],
+            axis=1,
+        )
 
     def recur(self, inputs, state, continues):
         (cell,), (output,) = np.asarray(state, np.float64)

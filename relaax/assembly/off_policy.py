@@ -13,7 +13,7 @@ from relaax.learning.exploration.epsilon_greedy import EpsilonGreedy
 from relaax.learning.exploration.ladder import Ladder, SlotPlaces
 from relaax.learning.off_policy.config import POLICY_VARIABLE, OffPolicyConfig
 from relaax.learning.off_policy.learner import OffPolicyLearner, Update
-from relaax.learning.off_policy.settings import ContinuousSettings, DiscreteSettings, FloatArray
+from relaax.learning.off_policy.settings import ContinuousSettings, ExploringSettings, FloatArray
 from relaax.learning.policy import ActingPolicy
 from relaax.parameters.optimizers import Adam, AdamSettings
 from relaax.parameters.optimizers.optimizer import OptimizerOfParts, Part
@@ -62,7 +62,7 @@ class OffPolicyBuilder(MethodBuilder[ConfigT]):
         parts, settings = super().policy(seed), self.config.settings
         if isinstance(settings, ContinuousSettings):
             return replace(parts, random_steps=settings.first_random_steps)
-        if isinstance(settings, DiscreteSettings):
+        if isinstance(settings, ExploringSettings):
             return replace(parts, make_noise=partial(epsilon_greedy, settings, parts.places))
         return parts
 
@@ -141,18 +141,19 @@ class OffPolicyBuilder(MethodBuilder[ConfigT]):
 
 
 def epsilon_greedy(
-    settings: DiscreteSettings,
+    settings: ExploringSettings,
     places: SlotPlaces,
     policy: ActingPolicy,
     random: np.random.Generator,
 ) -> EpsilonGreedy:
     """Return the exploration of a worker whose environments have these ``places``."""
-    keys = settings.exploration
+    keys, (choices, actions) = settings.exploration, settings.choices
     return EpsilonGreedy(
-        settings.action_size,
+        actions,
         keys.epsilon,
         lambda: policy.global_t,
         random,
         Ladder(keys.rungs, places),
         keys.exponent,
+        choices,
     )

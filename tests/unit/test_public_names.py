@@ -25,12 +25,13 @@ PUBLIC = {
     "relaax.parameters": "Bridge BridgeControl",
     "relaax.learning.distributions": """
         ActionHead ActionValues Bernoulli Categorical Deterministic DiagonalGaussian Distribution
-        GraphActionHead GraphDistribution Maskable MultiDiscrete SquashedGaussian distribution_of
+        GraphActionHead GraphDistribution Maskable MultiDiscrete SquashedGaussian ValuesOfChoices
+        distribution_of
     """,
     "relaax.learning.networks": """
         Convolution Dense Encoder Head LSTM Layer LayerNorm Network POLICY ParameterManifest
-        NetworkParameters Reshape TensorSpec TransposedConvolution default_network
-        initial_parameters read_network
+        NetworkParameters Reshape SharedDense TensorSpec TransposedConvolution
+        default_network initial_parameters read_network
     """,
     "relaax.parameters.optimizers": """
         Adam AdamSettings Optimizer OptimizerSections RMSProp RMSPropSettings SGD

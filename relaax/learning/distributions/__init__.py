@@ -13,10 +13,10 @@
 ``squashed_gaussian``     continuous actions between -1 and 1, in numpy
 ``squashed_gaussian_tf``  the same inside a graph
 ``deterministic``         a continuous action for each state, in numpy
-``action_values``         the action of the highest value, in numpy
+``action_values``         the action of the highest value, or of each choice, in numpy
 """
 
-from relaax.learning.distributions.action_values import ActionValues
+from relaax.learning.distributions.action_values import ActionValues, ValuesOfChoices
 from relaax.learning.distributions.base import (
     ActionHead,
     Distribution,
@@ -35,5 +35,5 @@ from relaax.learning.distributions.squashed_gaussian import SquashedGaussian
 __all__ = [
     "ActionHead", "ActionValues", "Bernoulli", "Categorical", "Deterministic", "DiagonalGaussian",
     "Distribution", "GraphActionHead", "GraphDistribution", "Maskable", "MultiDiscrete",
-    "SquashedGaussian", "distribution_of"
+    "SquashedGaussian", "ValuesOfChoices", "distribution_of"
 ]  # fmt: skip

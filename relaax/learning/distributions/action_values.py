@@ -1,4 +1,4 @@
-"""One of several actions by their values, in numpy."""
+"""Actions by their values, in numpy: one of several, or one for each of several choices."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -87,3 +87,45 @@ class ActionValues:
         weights = np.exp(parts - parts.max(axis=2, keepdims=True))
         values: FloatArray = (weights @ self.support) / weights.sum(axis=2)
         return values
+
+
+@dataclass(frozen=True)
+class ValuesOfChoices:
+    """Several choices at once, each the action of the highest value; such as those of a team.
+
+    All have the same number of actions. The network puts out the values of the first choice, then
+    those of the second, and so on.
+    """
+
+    choices: int
+    actions: int
+
+    action_dtype = np.int32
+
+    @property
+    def outputs(self) -> int:
+        """The number of all values."""
+        return self.choices * self.actions
+
+    @property
+    def action_shape(self) -> tuple[int, ...]:
+        """One number for each choice."""
+        return (self.choices,)
+
+    def noise(self, random: np.random.Generator, count: int) -> FloatArray:
+        """Return no noise, float32 [count, N]."""
+        return np.zeros((count, self.outputs), np.float32)
+
+    def choose(self, outputs: FloatArray, noise: FloatArray) -> npt.NDArray[np.int64]:
+        """Return the actions int64 [B, choices] with the highest sums of value and noise [B, N]."""
+        return self.mode(outputs + noise)
+
+    def mode(self, outputs: FloatArray) -> npt.NDArray[np.int64]:
+        """Return the best actions int64 [B, choices], from values [B, N]."""
+        values = outputs.reshape(len(outputs), self.choices, self.actions)
+        actions: npt.NDArray[np.int64] = values.argmax(axis=-1)
+        return actions
+
+    def masked(self, outputs: FloatArray, mask: Mask) -> FloatArray:
+        """Return values [B, N], ``FORBIDDEN_VALUE`` where the ``mask`` [B, N] is 0."""
+        return np.where(np.asarray(mask, np.bool_), outputs, FORBIDDEN_VALUE)

@@ -2,7 +2,11 @@
 
 import tensorflow as tf
 
-from relaax.learning.distributions.action_values import FORBIDDEN_VALUE, ActionValues
+from relaax.learning.distributions.action_values import (
+    FORBIDDEN_VALUE,
+    ActionValues,
+    ValuesOfChoices,
+)
 from relaax.learning.distributions.bernoulli import Bernoulli
 from relaax.learning.distributions.categorical import FORBIDDEN
 from relaax.learning.distributions.gaussian_tf import as_columns, shaped
@@ -46,6 +50,29 @@ class GraphActionValues:
     def masked(self, outputs: tf.Tensor, mask: tf.Tensor) -> tf.Tensor:
         """Return outputs [B, N + A] with the mask [B, A] of actions behind them."""
         return tf.concat([outputs, tf.cast(mask, tf.float32)], axis=1)
+
+
+class GraphValuesOfChoices:
+    """The values of several choices that outputs [B, N] are."""
+
+    def __init__(self, values: ValuesOfChoices) -> None:
+        self._values = values
+
+    def choose(self, outputs: tf.Tensor, noise: tf.Tensor) -> tf.Tensor:
+        """Return the actions int64 [B, choices] with the highest sums of value and noise [B, N]."""
+        return self.mode(outputs + noise)
+
+    def mode(self, outputs: tf.Tensor) -> tf.Tensor:
+        """Return the best actions int64 [B, choices]."""
+        return tf.argmax(self.values(outputs), axis=-1)
+
+    def values(self, outputs: tf.Tensor) -> tf.Tensor:
+        """Return the values of all actions by choice, [B, choices, A]."""
+        return tf.reshape(outputs, [-1, self._values.choices, self._values.actions])
+
+    def masked(self, outputs: tf.Tensor, mask: tf.Tensor) -> tf.Tensor:
+        """Return values [B, N], ``FORBIDDEN_VALUE`` where the ``mask`` [B, N] is 0."""
+        return tf.where(tf.cast(mask, tf.bool), outputs, FORBIDDEN_VALUE)
 
 
 class GraphBernoulli:

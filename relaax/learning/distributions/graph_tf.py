@@ -2,7 +2,7 @@
 
 from typing import cast
 
-from relaax.learning.distributions.action_values import ActionValues
+from relaax.learning.distributions.action_values import ActionValues, ValuesOfChoices
 from relaax.learning.distributions.base import (
     ActionHead,
     Distribution,
@@ -16,6 +16,7 @@ from relaax.learning.distributions.categorical_tf import (
     GraphBernoulli,
     GraphCategorical,
     GraphMultiDiscrete,
+    GraphValuesOfChoices,
 )
 from relaax.learning.distributions.deterministic import Deterministic
 from relaax.learning.distributions.gaussian import DiagonalGaussian
@@ -32,6 +33,8 @@ def graph_head_of(head: ActionHead) -> GraphActionHead:
             return GraphDeterministic(head)
         case ActionValues():
             return GraphActionValues(head)
+        case ValuesOfChoices():
+            return GraphValuesOfChoices(head)
     return graph_of(cast(Distribution, head))
 
 

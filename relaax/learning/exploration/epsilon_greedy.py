@@ -18,7 +18,8 @@ class EpsilonGreedy:
     """The action of the highest value, or with probability epsilon one drawn from all allowed.
 
     Mnih et al. 2015, "Human-level control through deep reinforcement learning", algorithm 1. On
-    a ``ladder`` environments have different powers of epsilon.
+    a ``ladder`` environments have different powers of epsilon. Of several ``choices`` at once, each
+    is drawn or not for itself.
     """
 
     def __init__(
@@ -29,6 +30,7 @@ class EpsilonGreedy:
         random: np.random.Generator,
         ladder: Ladder = ONE_RUNG,
         exponent: float = 7.0,
+        choices: int = 1,
     ) -> None:
         self._actions = actions
         self._epsilon = epsilon
@@ -36,6 +38,7 @@ class EpsilonGreedy:
         self._random = random
         self._ladder = ladder
         self._exponent = exponent
+        self._choices = choices
 
     def grow(self, capacity: int) -> None:
         """See NoiseSource."""
@@ -44,11 +47,14 @@ class EpsilonGreedy:
         """See NoiseSource."""
 
     def draw(self, slots: IntArray) -> FloatArray:
-        """Return the numbers that are added to the values of all actions, float32 [B, A]."""
+        """Return the numbers that are added to the values of all actions, float32 [B, N].
+
+        N: the actions of all choices.
+        """
         powers = self._ladder.epsilon_powers(slots, self._exponent)
-        epsilons = self._epsilon.at(self._global_t()) ** powers
-        explores = np.flatnonzero(self._random.random(len(slots)) < epsilons)
-        noise = np.zeros((len(slots), self._actions), np.float32)
+        epsilons = np.repeat(self._epsilon.at(self._global_t()) ** powers, self._choices)
+        explores = np.flatnonzero(self._random.random(len(epsilons)) < epsilons)
+        noise = np.zeros((len(epsilons), self._actions), np.float32)
         # In an order drawn at random: the first of those that are allowed is taken.
         noise[explores] = CERTAIN * (1 + self._random.random((len(explores), self._actions)))
-        return noise
+        return noise.reshape(len(slots), self._choices * self._actions)

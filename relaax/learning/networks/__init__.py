@@ -23,6 +23,7 @@ from relaax.learning.networks.layers import (
     Layer,
     LayerNorm,
     Reshape,
+    SharedDense,
     TransposedConvolution,
 )
 from relaax.learning.networks.manifest import NetworkParameters, ParameterManifest, TensorSpec
@@ -41,6 +42,7 @@ __all__ = [
     "NetworkParameters",
     "ParameterManifest",
     "Reshape",
+    "SharedDense",
     "TensorSpec",
     "TransposedConvolution",
     "default_network",

@@ -5,7 +5,7 @@ channels) for an image. The fields of a layer are its keys in a configuration; p
 there (``reading``).
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import prod
 from typing import Annotated, ClassVar, Literal, TypeAlias
 
@@ -54,6 +54,38 @@ class Dense:
     def parameters(self, name: str, shape: Shape) -> list[TensorSpec]:
         """Return a kernel [inputs, units] and a bias."""
         return weights(name, (prod(shape), self.units), GAINS[self.activation])
+
+
+@dataclass(frozen=True)
+class SharedDense:
+    """The same dense layer for each of ``parts`` equal parts of its input, such as agents' views.
+
+    With ``bias: own`` each part has a bias of its own: that is what a one-hot vector of the part's
+    number, joined with the part, would add.
+    """
+
+    kind: ClassVar[str] = "shared_dense"
+    stem: ClassVar[str] = "shared"
+    __pydantic_config__: ClassVar[ConfigDict] = _NO_OTHER_KEYS
+
+    units: Count
+    parts: Count
+    activation: Activation = "relu"
+    bias: Literal["shared", "own"] = "shared"
+
+    def output_shape(self, shape: Shape) -> Shape:
+        """Return ``(parts * units,)``; ValueError for an input without so many equal parts."""
+        if prod(shape) % self.parts:
+            raise ValueError(f"{prod(shape)} numbers cannot be cut into {self.parts} equal parts")
+        return (self.parts * self.units,)
+
+    def parameters(self, name: str, shape: Shape) -> list[TensorSpec]:
+        """Return a kernel [inputs of a part, units] and a bias [units], or [parts, units]."""
+        kernel, bias = weights(
+            name, (prod(shape) // self.parts, self.units), GAINS[self.activation]
+        )
+        own = (self.parts, self.units) if self.bias == "own" else bias.shape
+        return [kernel, replace(bias, shape=own)]
 
 
 @dataclass(frozen=True)
@@ -203,12 +235,14 @@ class LSTM:
         return weights(name, (prod(shape) + self.units, 4 * self.units))
 
 
-Layer: TypeAlias = Dense | Convolution | TransposedConvolution | Reshape | LayerNorm | LSTM
+Layer: TypeAlias = (
+    Dense | SharedDense | Convolution | TransposedConvolution | Reshape | LayerNorm | LSTM
+)
 
 #: By the names that configurations use.
 KINDS: dict[str, type[Layer]] = {
     layer.kind: layer
-    for layer in (Dense, Convolution, TransposedConvolution, Reshape, LSTM, LayerNorm)
+    for layer in (Dense, SharedDense, Convolution, TransposedConvolution, Reshape, LSTM, LayerNorm)
 }
 
 

@@ -11,6 +11,7 @@ from relaax.learning.networks.layers import (
     Dense,
     LayerNorm,
     Reshape,
+    SharedDense,
     TransposedConvolution,
 )
 
@@ -177,6 +178,8 @@ def _through(layers: NamedLayers, parameters: Tensors, hidden: tf.Tensor) -> tf.
         match layer:
             case Dense():
                 hidden = _dense(parameters, name, _flat(hidden))
+            case SharedDense():
+                hidden = _shared_dense(parameters, name, layer, hidden)
             case Convolution():
                 kernel, bias = _weights(parameters, name)
                 padding = layer.padding.upper()
@@ -205,6 +208,16 @@ def _dense(parameters: Tensors, layer: str, inputs: tf.Tensor) -> tf.Tensor:
     """Return a linear layer's outputs, [B, units], of ``inputs`` [B, F]."""
     kernel, bias = _weights(parameters, layer)
     return inputs @ kernel + bias
+
+
+def _shared_dense(
+    parameters: Tensors, name: str, layer: SharedDense, inputs: tf.Tensor
+) -> tf.Tensor:
+    """Return the outputs of all parts, [B, parts * units], of ``inputs`` [B, ...]."""
+    kernel, bias = _weights(parameters, name)
+    outputs = tf.reshape(inputs, [-1, kernel.shape[0]]) @ kernel
+    outputs = tf.reshape(outputs, [-1, layer.parts, layer.units]) + bias
+    return tf.reshape(outputs, [-1, layer.parts * layer.units])
 
 
 def _normalized(parameters: Tensors, layer: str, inputs: tf.Tensor) -> tf.Tensor:

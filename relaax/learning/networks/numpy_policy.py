@@ -14,7 +14,7 @@ import numpy.typing as npt
 from relaax.learning.distributions.base import ActionHead, Distribution, Maskable
 from relaax.learning.model import Choice
 from relaax.learning.networks.description import POLICY, Head, NamedLayers, Network
-from relaax.learning.networks.layers import Dense, LayerNorm, Reshape
+from relaax.learning.networks.layers import Dense, LayerNorm, Reshape, SharedDense
 from relaax.learning.networks.manifest import NetworkParameters
 from relaax.learning.rollouts.columns import LOG_PROBABILITY, NOISE
 from relaax.observations import UNNAMED, Observations, Shape
@@ -124,11 +124,13 @@ def _steps(layers: NamedLayers, is_flat: bool = True) -> Sequence[Step]:
     """Return layers as functions, one after another; an image is flattened where it has to be."""
     steps: list[Step] = []
     for name, layer in layers:
-        if isinstance(layer, Dense) and not is_flat:
+        if isinstance(layer, Dense | SharedDense) and not is_flat:
             steps.append(_flatten)
             is_flat = True
         if isinstance(layer, Dense):
             steps.append(_dense_step(name, layer.activation))
+        elif isinstance(layer, SharedDense):
+            steps.append(_shared_dense_step(name, layer))
         elif isinstance(layer, LayerNorm):
             steps.append(_norm_step(name, layer.activation))
         elif isinstance(layer, Reshape):
@@ -154,6 +156,20 @@ def _dense_step(name: str, activation: str) -> Step:
         outputs: FloatArray = hidden @ arrays[kernel]
         outputs += arrays[bias]
         return outputs if activate is None else activate(outputs)
+
+    return step
+
+
+def _shared_dense_step(name: str, layer: SharedDense) -> Step:
+    dense, bias = _dense_step(name, layer.activation), f"{name}/bias"
+    parts, units = layer.parts, layer.units
+
+    def step(arrays: Arrays, hidden: FloatArray) -> FloatArray:
+        count = len(hidden)
+        if layer.bias == "own":  # the rows of a batch differ by their bias, too
+            arrays = {**arrays, bias: np.tile(arrays[bias], (count, 1))}
+        rows = hidden.reshape(count * parts, hidden.shape[1] // parts)
+        return dense(arrays, rows).reshape(count, parts * units)
 
     return step
 

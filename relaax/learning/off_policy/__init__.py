@@ -9,9 +9,17 @@
 
 from .config import OffPolicyConfig
 from .learner import OffPolicyLearner, TransitionBatch, Update
-from .settings import ActionValueSettings, ContinuousSettings, DiscreteSettings, OffPolicySettings
+from .settings import (
+    ActionValueSettings,
+    ContinuousSettings,
+    DiscreteSettings,
+    ExploringSettings,
+    OffPolicySettings,
+    TargetSettings,
+)
 
 __all__ = [
-    "ActionValueSettings", "ContinuousSettings", "DiscreteSettings", "OffPolicyConfig",
-    "OffPolicyLearner", "OffPolicySettings", "TransitionBatch", "Update"
+    "ActionValueSettings", "ContinuousSettings", "DiscreteSettings", "ExploringSettings",
+    "OffPolicyConfig", "OffPolicyLearner", "OffPolicySettings", "TargetSettings", "TransitionBatch",
+    "Update"
 ]  # fmt: skip

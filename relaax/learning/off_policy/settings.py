@@ -1,6 +1,7 @@
 """The keys of the YAML's ``algorithm:`` section that off-policy algorithms share."""
 
 import math
+from abc import abstractmethod
 from collections.abc import Iterator
 from typing import Annotated
 
@@ -177,31 +178,21 @@ class EpsilonSection(Section):
         return self
 
 
-class DiscreteSettings(OffPolicySettings):
-    """Settings of algorithms that choose one of several actions by their values."""
+class ExploringSettings(OffPolicySettings):
+    """Settings of algorithms that choose actions by their values, and now and then others."""
 
-    #: How many actions there are.
-    action_size: PositiveInt
-    #: The observation that says which actions are allowed: ``[action_size]``, 0 where one is not.
-    action_mask: str | None = None
     #: How often actors try other actions.
     exploration: EpsilonSection = EpsilonSection.model_validate({})
+
+    @property
+    @abstractmethod
+    def choices(self) -> tuple[int, int]:
+        """How many choices an action is made of, and how many actions each of them has."""
 
     @property
     def exploration_by_step(self) -> dict[str, Linear]:
         """Epsilon, but for the rungs of environments."""
         return {"epsilon (exploration)": self.exploration.epsilon}
-
-    @property
-    def mask(self) -> ActionMask | None:
-        """The observation that says which actions are allowed, if there is one."""
-        return None if self.action_mask is None else ActionMask(self.action_mask, self.action_size)
-
-    @model_validator(mode="after")
-    def _masks_the_actions(self) -> "DiscreteSettings":
-        if self.mask is not None:
-            self.mask.require(self.state_size)
-        return self
 
     def doubts(self) -> Iterator[str]:
         """Yield warnings: sentences about values that are allowed, and hardly meant."""
@@ -217,13 +208,34 @@ class DiscreteSettings(OffPolicySettings):
             )
 
 
-class ActionValueSettings(DiscreteSettings):
+class DiscreteSettings(ExploringSettings):
+    """Settings of algorithms that choose one of several actions by their values."""
+
+    #: How many actions there are.
+    action_size: PositiveInt
+    #: The observation that says which actions are allowed: ``[action_size]``, 0 where one is not.
+    action_mask: str | None = None
+
+    @property
+    def choices(self) -> tuple[int, int]:
+        """One choice."""
+        return 1, self.action_size
+
+    @property
+    def mask(self) -> ActionMask | None:
+        """The observation that says which actions are allowed, if there is one."""
+        return None if self.action_mask is None else ActionMask(self.action_mask, self.action_size)
+
+    @model_validator(mode="after")
+    def _masks_the_actions(self) -> "DiscreteSettings":
+        if self.mask is not None:
+            self.mask.require(self.state_size)
+        return self
+
+
+class TargetSettings(ExploringSettings):
     """Settings of algorithms with a network of the actions' values, and a target of it."""
 
-    #: Value states and the advantages of actions apart.
-    dueling: bool = False
-    #: Units of the last layer of each of these two; none by default.
-    stream_layers: Annotated[tuple[PositiveInt, ...], LISTED] = ()
     learning_rate: PositiveFloat = 1e-3
     #: The longest gradient; longer ones are scaled down. None leaves them.
     gradient_norm_clipping: PositiveFloat | None = 10.0
@@ -232,16 +244,25 @@ class ActionValueSettings(DiscreteSettings):
     #: Updates from one such move to the next.
     target_every: PositiveInt = 500
 
+    def doubts(self) -> Iterator[str]:
+        """Yield warnings: sentences about values that are allowed, and hardly meant."""
+        yield from super().doubts()
+        yield from self.doubts_of_target(self.target_every)
+
+
+class ActionValueSettings(TargetSettings, DiscreteSettings):
+    """Settings of algorithms with such a network of one choice."""
+
+    #: Value states and the advantages of actions apart.
+    dueling: bool = False
+    #: Units of the last layer of each of these two; none by default.
+    stream_layers: Annotated[tuple[PositiveInt, ...], LISTED] = ()
+
     @model_validator(mode="after")
     def _has_streams(self) -> "ActionValueSettings":
         if self.stream_layers and not self.dueling:
             raise ValueError("stream_layers need dueling: true")
         return self
-
-    def doubts(self) -> Iterator[str]:
-        """Yield warnings: sentences about values that are allowed, and hardly meant."""
-        yield from super().doubts()
-        yield from self.doubts_of_target(self.target_every)
 
 
 class ContinuousSettings(ActionSettings, OffPolicySettings):

@@ -218,8 +218,8 @@ def test_a_network_may_be_in_a_file_of_its_own(name, tmp_path, monkeypatch):
         ({"desne": 4}, "layer 2: desne: no such kind of layer; did you mean dense?"),
         (
             {"attention": 4},
-            "layer 2: attention: no such kind of layer; there is dense, conv2d, conv2d_transpose, "
-            "reshape, lstm and layer_norm",
+            "layer 2: attention: no such kind of layer; there is dense, shared_dense, conv2d, "
+            "conv2d_transpose, reshape, lstm and layer_norm",
         ),
         ({"dense": {}}, "layer 2 (dense): units is missing"),
         ({"dense": {"unit": 4}}, "layer 2 (dense): unit: no such key; did you mean units?"),
@@ -257,6 +257,11 @@ def test_a_network_may_be_in_a_file_of_its_own(name, tmp_path, monkeypatch):
             {"reshape": {"shape": [2, -4]}},
             "layer 2 (reshape): shape: must be a list of whole numbers above 0, is -4 there",
         ),
+        (
+            {"shared_dense": {"units": 4, "parts": 3}},
+            "layer 2 (shared_dense): 8 numbers cannot be cut into 3 equal parts",
+        ),
+        ({"shared_dense": 4}, "layer 2 (shared_dense): parts is missing"),
         (7, "layer 2: must be one kind of layer"),
     ],
 )

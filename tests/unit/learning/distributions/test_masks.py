@@ -6,7 +6,13 @@ import numpy as np
 import pytest
 from scipy import special, stats
 
-from relaax.learning.distributions import ActionValues, Bernoulli, Categorical, MultiDiscrete
+from relaax.learning.distributions import (
+    ActionValues,
+    Bernoulli,
+    Categorical,
+    MultiDiscrete,
+    ValuesOfChoices,
+)
 
 pytestmark = pytest.mark.usefixtures("tensorflow")
 
@@ -75,6 +81,24 @@ def test_a_masked_action_is_never_the_one_of_the_highest_value(values):
         np.testing.assert_array_equal(values.mode(masked), expected)
         np.testing.assert_array_equal(graph.mode(graph.masked(outputs, masks)), expected)
         np.testing.assert_allclose(graph.values(masked), values.values(masked), rtol=1e-6)
+
+
+def test_of_several_choices_each_is_the_allowed_action_of_the_highest_value():
+    from relaax.learning.distributions.graph_tf import graph_head_of
+
+    values = ValuesOfChoices(choices=3, actions=2)
+    graph, random = graph_head_of(values), np.random.default_rng(4)
+    outputs, noise = random.normal(size=(2, 50, 6)).astype(np.float32)
+    masks = random.integers(0, 2, (50, 6), dtype=np.uint8)
+    masks[:, ::2] |= 1 - masks[:, 1::2]  # one is allowed
+    for sums, mask in ((outputs + noise, np.ones_like(masks)), (outputs + noise, masks)):
+        expected = [
+            [max(np.flatnonzero(m[i : i + 2]), key=lambda a: s[i + a]) for i in (0, 2, 4)]
+            for s, m in zip(sums, mask, strict=True)
+        ]
+        chosen = values.choose(values.masked(outputs, mask), noise)
+        np.testing.assert_array_equal(chosen, expected)
+        np.testing.assert_array_equal(graph.choose(graph.masked(outputs, mask), noise), expected)
 
 
 def test_both_sides_mask_the_same(distribution, graph):

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from relaax.algorithm_base import EnvironmentInfo
-from relaax.learning.distributions import ActionValues, Deterministic
+from relaax.learning.distributions import ActionValues, Deterministic, ValuesOfChoices
 from relaax.learning.exploration.action_noise import NormalNoise, OrnsteinUhlenbeckNoise
 from relaax.learning.exploration.epsilon_greedy import EpsilonGreedy
 from relaax.learning.exploration.ladder import Ladder, SlotPlaces
@@ -108,6 +108,14 @@ class TestEpsilonGreedy:
         found = [np.mean(chosen == action) for action in range(3)]
         np.testing.assert_allclose(found, [0.25, 0, 0.75], atol=0.01)
         assert not (chosen == 1).any()
+
+    def test_of_several_choices_each_is_drawn_for_itself(self):
+        greedy = EpsilonGreedy(3, Linear(0.3, 0.3, 1), lambda: 0, random(), choices=2)
+        values, best = ValuesOfChoices(2, 3), np.tile(self.BEST, (1, 2))
+        chosen = np.stack([values.choose(best, greedy.draw(SLOTS)) for _ in range(10_000)])
+        is_other = (chosen != 1).reshape(-1, 2)
+        np.testing.assert_allclose(is_other.mean(axis=0), 0.2, atol=0.01)
+        assert abs(is_other.all(axis=1).mean() - 0.2**2) < 0.005
 
     def test_environments_differ_in_epsilon(self):
         explored = (self.chosen(0.5, rungs=4) != 1).mean(axis=0)
