@@ -43,6 +43,7 @@ Environments with several agents:
 
 ``multi_agent_runner``                              plays games of several environments
 ``pettingzoo_environments``                         PettingZoo's, in turns or at the same time
+``pettingzoo_team``                                 all agents of a parallel one as one
 ``pettingzoo_runner``                               the task of each process, and a command
 """
 

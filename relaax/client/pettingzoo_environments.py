@@ -38,7 +38,7 @@ class PettingZooEnvironment(ABC):
     ) -> None:
         self._environment = environment
         self._seed = seed
-        self.agents: Sequence[str] = _agents_of(environment)
+        self.agents: Sequence[str] = agents_of(environment)
         self._encode = {
             agent: state_encoder(environment.observation_space(agent)) for agent in self.agents
         }
@@ -180,12 +180,20 @@ class PettingZooFactory:
         self, seed: int | None, observer: RunObserver | None = None
     ) -> PettingZooEnvironment:
         """Return a new environment."""
-        makers = self._registered() if "/" in self.env_id else self._of_module()
         wanted: list[Api] = ["parallel", "aec"] if self.api is None else [self.api]
+        api, environment = self._first_of(wanted)
+        kind = ParallelEnvironment if api == "parallel" else TurnEnvironment
+        return kind(environment, seed, observer)
+
+    def made(self, api: Api) -> Any:
+        """Return a new environment with PettingZoo's own interface ``api``."""
+        return self._first_of([api])[1]
+
+    def _first_of(self, wanted: Sequence[Api]) -> tuple[Api, Any]:
+        makers = self._registered() if "/" in self.env_id else self._of_module()
         for api in wanted:
             if api in makers:
-                kind = ParallelEnvironment if api == "parallel" else TurnEnvironment
-                return kind(makers[api](**self.kwargs), seed, observer)
+                return api, makers[api](**self.kwargs)
         raise ConfigurationError(
             f"{self.env_id} has no interface of {' or '.join(wanted)}; those that it has: "
             f"{', '.join(makers) or 'no others'}"
@@ -210,7 +218,7 @@ class PettingZooFactory:
         return {api: function for api, function in found.items() if function is not None}
 
 
-def _agents_of(environment: Any) -> list[str]:
+def agents_of(environment: Any) -> list[str]:
     """Return all agents that there may be; ConfigurationError where they are not known."""
     agents = getattr(environment, "possible_agents", None)
     if not agents:
