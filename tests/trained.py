@@ -25,6 +25,7 @@ SECTIONS: dict[str, dict[str, Any]] = {
     "impala": DISCRETE,
     "mappo": DISCRETE,
     "ppo": {**CONTINUOUS, "continuous": True, "filter_states": True},
+    "qmix": DISCRETE | {"action_size": [3, 3]},
     "r2d2": DISCRETE,
     "sac": CONTINUOUS,
     "trpo": DISCRETE,

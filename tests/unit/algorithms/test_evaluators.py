@@ -31,11 +31,15 @@ SECTIONS = {
     "impala": {**DISCRETE, "episode_len": 5},
     "mappo": {**DISCRETE, "episode_len": 5},
     "ppo": {**DISCRETE, "episode_len": 5},
+    "qmix": {
+        **DISCRETE, "action_size": [2, 2, 2], "agent_index": False,
+        "exploration": {"start": 1.0, "end": 1.0},
+    },
     "r2d2": {**DISCRETE, "exploration": {"start": 1.0, "end": 1.0}},
     "sac": CONTINUOUS,
     "trpo": {**DISCRETE, "episode_len": 5},
     "unreal": {**DISCRETE, "episode_len": 5, "pixel_control": False},
-}
+}  # fmt: skip
 
 NOISY = {**CONTINUOUS, "exploration": {"type": "normal", "sigma": 0.5}}
 PERTURBED = {**CONTINUOUS, "exploration": {"type": "parameters", "sigma": 1.0}}

@@ -34,12 +34,13 @@ SECTIONS = {
     "mappo": {**DISCRETE, "episode_len": 5},
     "ppo": {**DISCRETE, "episode_len": 5},
     "ppo of numbers": {**CONTINUOUS, "continuous": True, "episode_len": 5},
+    "qmix": {**DISCRETE, "action_size": [3, 3, 3]},
     "r2d2": DISCRETE,
     "sac": CONTINUOUS,
     "trpo": {**DISCRETE, "episode_len": 5},
     "unreal": {**DISCRETE, "episode_len": 5, "pixel_control": False},
 }
-OFF_POLICY = ("ddpg", "dqn", "r2d2", "sac")
+OFF_POLICY = ("ddpg", "dqn", "qmix", "r2d2", "sac")
 
 
 class Playing:

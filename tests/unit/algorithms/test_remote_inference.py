@@ -32,6 +32,7 @@ CASES = {
     "sac at random at first": ("sac", {**CONTINUOUS, "random_steps": 1000}),
     "ddpg": ("ddpg", CONTINUOUS),
     "dqn": ("dqn", DISCRETE),
+    "qmix": ("qmix", {**DISCRETE, "action_size": [2, 2, 2]}),
     "r2d2": ("r2d2", DISCRETE),
 }
 
