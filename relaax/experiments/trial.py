@@ -73,6 +73,7 @@ class Trial:
 
     ``free_port`` returns a port that nothing listens at, another one with each call. ``gpus`` are
     those of this machine, as CUDA names them; None where all workers are to run without.
+    ``registry`` is ``etcd://HOST:PORT``, for names of streams; None for the parameter servers.
     """
 
     def __init__(
@@ -81,7 +82,9 @@ class Trial:
         directory: Path,
         free_port: Callable[[], int],
         gpus: Sequence[str] | None = None,
+        registry: str | None = None,
     ) -> None:
+        self._registry = registry
         self.experiment = experiment
         self.directory = directory
         trainers = experiment.config.trainers
@@ -276,10 +279,11 @@ class Trial:
         return served.policy_name, ["--inference-servers", self._name_of(served)]
 
     def _name_of(self, worker: PolicyWorker) -> str:
-        """Return the name of a policy worker's stream, at its policy's parameter server."""
+        """Return the name of a policy worker's stream, with its registry."""
         segments = self.experiment.name, self.directory.name, worker.inference_stream.stream_name
         path = "/".join(quote(segment, safe="") for segment in segments)
-        return f"names://{self.policies[worker.policy_name].parameter_server}/{path}"
+        own = f"names://{self.policies[worker.policy_name].parameter_server}"
+        return f"{self._registry or own}/{path}"
 
     def _file_of(self, name: str) -> Path:
         """Return the file of a policy, or of a group of actors."""

@@ -20,6 +20,7 @@ from relaax.launcher.ports import free_port
 from relaax.launcher.run_record import RunRecorder
 from relaax.launcher.runner import TIMED_OUT, Keys
 from relaax.launcher.trial_commands import STOPPED, TrialPlace, show_logs, show_status, stop_trial
+from relaax.names.paths import ETCD, NamedPlace
 from relaax.processes.directory_lock import owned
 from relaax.processes.whole_numbers import natural, positive
 
@@ -87,6 +88,13 @@ def _parser() -> argparse.ArgumentParser:
                 help="give workers that ask for a GPU the first N of this machine (default: all); "
                 "0 lets all run without",
             )
+            command.add_argument(
+                "--registry",
+                type=_etcd,
+                metavar="etcd://HOST:PORT",
+                help="where inference streams are registered by name (default: at the parameter "
+                "server of their policy)",
+            )
         if name == "logs":
             _add_log(command)
         if name == "stop":
@@ -142,7 +150,8 @@ def _run(arguments: argparse.Namespace) -> int:
         return taken[-1]
 
     with owned(place.folder, f"{_NAME} run", wait_s=0, advice=_RUNS_ALREADY):
-        trial = Trial(experiment, place.folder, next_port, _gpus(arguments.gpus))
+        gpus = _gpus(arguments.gpus)
+        trial = Trial(experiment, place.folder, next_port, gpus, arguments.registry)
         procfile = trial.write()
         print(f"{place} in {place.folder}", flush=True)
         arguments.timeout = arguments.timeout or experiment.config.timeout_seconds
@@ -160,6 +169,16 @@ def _run(arguments: argparse.Namespace) -> int:
         if failure is not None:
             print(f"{_NAME}: error: {failure}", file=sys.stderr)
         return status
+
+
+def _etcd(text: str) -> str:
+    try:
+        place = NamedPlace.parse(f"{text}/name")
+    except ConfigurationError as error:
+        raise argparse.ArgumentTypeError(str(error)) from error
+    if place.scheme != ETCD:
+        raise argparse.ArgumentTypeError(f"must be {ETCD}HOST:PORT, is {text!r}")
+    return text
 
 
 def _gpus(count: int | None) -> list[str] | None:

@@ -312,9 +312,9 @@ def test_a_file_of_python_has_the_experiments_that_it_registers(tmp_path):
         load_experiment(file, "secund")
 
 
-def trial_of(described, directory, gpus=None):
+def trial_of(described, directory, gpus=None, registry=None):
     ports = iter(range(7100, 7200))
-    return Trial(described, directory, lambda: next(ports), gpus)
+    return Trial(described, directory, lambda: next(ports), gpus, registry)
 
 
 def test_actors_choose_at_policy_workers_and_send_steps_to_trainers_by_their_index(tmp_path):
@@ -399,6 +399,15 @@ def test_each_specification_has_its_policy_and_its_stream(tmp_path):
     assert second["index_regex"] == "[3-6]"
     assert second["arguments"][:2] == ["--config", default]
     assert second["arguments"][-2:] == ["--mode", "eval_stochastic"]
+
+
+def test_streams_are_registered_in_an_etcd_on_demand(tmp_path):
+    described = experiment([actor(["a/b"])], [policy_worker(stream="a/b")], [trainer()])
+    trial = trial_of(described, tmp_path / "trial", registry="etcd://names:2379")
+    name = "etcd://names:2379/example/trial/a%2Fb"
+    assert dict(trial.lines())["policy0"][-2:] == ["--name", name]
+    (group,) = trial.actor_groups()
+    assert name in trial.agents_of(group)["groups"][0]["arguments"]
 
 
 def gpu_of(procfile, line):
