@@ -11,17 +11,21 @@ STEP_S = 0.005
 
 
 class ManyAgents:
-    """An agent sees its index, the step and the length of its episode, which differ."""
+    """An agent sees its index, the step and the length of its episode, which differ.
 
-    def __init__(self, count: int = 7, longest: int = 60) -> None:
+    With ``has_roles`` the last one sees two numbers less, and has one action more.
+    """
+
+    def __init__(self, count: int = 7, longest: int = 60, has_roles: bool = False) -> None:
         self.possible_agents = [f"agent_{index}" for index in range(count)]
         self._longest = longest
+        self._another = self.possible_agents[-1] if has_roles else None
 
     def observation_space(self, agent: str) -> Any:
-        return spaces.Box(0, 1000, (4,), np.float32)
+        return spaces.Box(0, 1000, (2 if agent == self._another else 4,), np.float32)
 
     def action_space(self, agent: str) -> Any:
-        return spaces.Discrete(2)
+        return spaces.Discrete(3 if agent == self._another else 2)
 
     def reset(self, seed: int | None = None) -> Any:
         if seed is not None:
@@ -38,7 +42,9 @@ class ManyAgents:
 
     def _seen(self) -> dict[str, Any]:
         return {
-            agent: np.float32([index, self._step, self._length, 0])
+            agent: np.float32([index, self._step, self._length, 0])[
+                : 2 if agent == self._another else 4
+            ]
             for index, agent in enumerate(self.possible_agents)
         }
 

@@ -21,7 +21,6 @@ from relaax.experiments import (
     register_experiment,
 )
 
-ACTORS = 2
 PLAYERS = ("player_1", "player_2")
 NETWORK: dict[str, Any] = {
     "encoders": {"observation": [{"conv2d": {"filters": 128, "kernel": 3}}, {"dense": 128}]}
@@ -40,15 +39,15 @@ TRAINER = Trainer(
     type_="ppo",
     args={
         "episode_len": 64,
-        "rollouts_per_batch": 8,
+        "rollouts_per_batch": 16,
         "passes": 6,
-        "minibatches": 4,
+        "minibatches": 8,
         "max_policy_lag": 1,
         "initial_learning_rate": 1e-3,
-        "entropy_beta": 0.1,
+        "entropy_beta": 0.5,  # an opponent that errs: the second player learns to win, too
         "rewards_gamma": 1.0,
         "trace_decay": 0.9,
-        "max_global_step": 100_000,
+        "max_global_step": 120_000,
         "seed": 1,
     },
 )
@@ -67,7 +66,7 @@ class TicTacToe(Experiment):
     def scheduling_setup(self) -> ExperimentScheduling:
         """Return how many workers there are."""
         return ExperimentScheduling(
-            actors=TasksGroup(count=ACTORS, scheduling=Scheduling.actor_worker_default()),
+            actors=TasksGroup(count=1, scheduling=Scheduling.actor_worker_default()),
             trainers=TasksGroup(count=len(PLAYERS), scheduling=Scheduling.trainer_worker_default()),
         )
 
@@ -75,6 +74,7 @@ class TicTacToe(Experiment):
         """Return the configuration of each worker."""
         actor = ActorWorker(
             env=Environment(type_="classic/tictactoe-v3"),
+            ring_size=16,
             inference_streams=[inline(player) for player in PLAYERS],
             sample_streams=list(PLAYERS),
             agent_specs=[
@@ -83,7 +83,7 @@ class TicTacToe(Experiment):
             ],
         )
         return ExperimentConfig(
-            actors=[actor] * ACTORS,
+            actors=[actor],
             trainers=[
                 TrainerWorker(
                     policy_name=player, trainer=TRAINER, policy=POLICY, sample_stream=player

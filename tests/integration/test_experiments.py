@@ -134,7 +134,7 @@ def test_a_trial_is_seen_and_ended_by_another_shell(tmp_path: Path) -> None:
 def test_players_learn_policies_of_their_own(tmp_path: Path) -> None:
     shown = command(tmp_path, "show", str(EXAMPLES / "tictactoe.py"))
     twin = tmp_path / "twin.yaml"
-    twin.write_text(shown.stdout.replace("100000", "1500"))
+    twin.write_text(shown.stdout.replace("120000", "1500"))
     ended = command(tmp_path, "run", str(twin))
     assert ended.returncode == 0, ended.stdout + ended.stderr
     assert "the required number of steps is done" in ended.stdout
