@@ -30,7 +30,7 @@ class Config(bundled("ppo").Config):  # type: ignore[misc]
         Without a description, and without a recurrent layer, they have no layer in common.
         """
         settings = self.settings
-        if settings.team == 1:
+        if settings.team.size == 1:
             network: Network = super().network_below(heads)
             return network
         inputs: Mapping[str, Shape] = settings.inputs

@@ -57,7 +57,7 @@ class Actor(EvaluatorBase, Generic[BatchT]):
     executed; without it none may. ``previous`` are inputs of the network beside the observations.
     With ``policies`` another policy than ``policy`` may act in each slot. ``stamp`` is for labels
     of steps; see ``Recording``. ``remote`` chooses for other processes, or lets others choose; it
-    is closed with the actor. ``team`` has the observations of all agents of an environment, which
+    is closed with the actor. ``team`` has the observations of other agents of an environment, which
     are joined to those of each.
     """
 

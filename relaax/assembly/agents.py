@@ -297,7 +297,7 @@ def _preprocessor(parts: PolicyParts, filters: Filters | None) -> Preprocessor:
         parts.mask,
         {} if filters is None else filters.states,
         parts.filters.states if filters is None else (),
-        {} if parts.team == 1 else {TEAM: team_shape(parts.inputs, parts.team)},
+        {} if parts.team.size == 1 else {TEAM: team_shape(parts.inputs, parts.team)},
     )
 
 

@@ -24,6 +24,7 @@ from relaax.learning.policy import ActingPolicy, CurrentPolicy, Seat
 from relaax.learning.population.imprint import Imprint
 from relaax.learning.rollouts import Columns
 from relaax.learning.steps import EpisodeRows, episode_schema, schema_of
+from relaax.learning.team import Team
 from relaax.observations import Shapes
 from relaax.parameters.combining import CombineSection
 from relaax.parameters.optimizers import Optimizer
@@ -81,8 +82,8 @@ class PolicyParts:
     variant_of: Callable[[str, FloatVector], FloatVector] | None = None
     #: The numbers behind the parameters, which must fit the configuration here; None without any.
     imprint: Imprint | None = None
-    #: How many agents of an environment the network sees together; see ``relaax.learning.team``.
-    team: int = 1
+    #: What the network sees of the other agents of an environment; see ``relaax.learning.team``.
+    team: Team = field(default_factory=Team)
 
 
 @dataclass(frozen=True)

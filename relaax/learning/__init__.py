@@ -7,7 +7,7 @@ Acting
 ``shapes``              the shapes of observations, as a configuration gives them
 ``policy``              the parameters that actions are chosen with
 ``agents``              which policy acts for which agent of an environment
-``team``                the observations of all agents of an environment, for a critic
+``team``                the observations of the other agents of an environment, for a critic
 ``rollouts``            rollouts as arrays
 ``steps``               single steps, on their way to a replay
 ``exploration``         noise and chance that make actors try other actions

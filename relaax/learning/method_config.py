@@ -27,7 +27,7 @@ from relaax.learning.shapes import (
     stacked_shape,
 )
 from relaax.learning.steps import column_of
-from relaax.learning.team import TEAM, TeamSettings, misfit_of_team, team_shape
+from relaax.learning.team import TEAM, Team, TeamSettings, misfit_of_team, team_shape
 from relaax.observations import UNNAMED, Shapes
 from relaax.parameters.combining import CombineSection
 from relaax.replay.schema import Column
@@ -93,9 +93,9 @@ class MethodSettings(Section):
         return None if self.mask is None else self.mask.name
 
     @property
-    def team(self) -> int:
-        """How many agents of an environment a critic sees: 1 unless there is a key for it."""
-        return self.team_size if isinstance(self, TeamSettings) else 1
+    def team(self) -> Team:
+        """What a critic sees of the other agents of an environment; nothing without keys for it."""
+        return self.team_of_section if isinstance(self, TeamSettings) else Team()
 
     @property
     def own_inputs(self) -> Shapes:
@@ -104,9 +104,9 @@ class MethodSettings(Section):
 
     @property
     def inputs(self) -> Shapes:
-        """The shapes of the network's inputs: of its own ones, and of all agents together."""
+        """The shapes of the network's inputs: an agent's own ones, and what is seen of others."""
         own = self.own_inputs
-        if self.team == 1:
+        if self.team.size == 1:
             return own
         named = own if isinstance(own, Mapping) else {UNNAMED: own}
         return {**named, TEAM: team_shape(own, self.team)}
@@ -210,7 +210,7 @@ class MethodConfig(ConfigBase):
         """
         settings = self.settings
         if isinstance(settings, TeamSettings):
-            misfit = misfit_of_team(settings.team, agents)
+            misfit = misfit_of_team(settings.team_size, agents)
             if misfit is not None:
                 return misfit
         policies = settings.agent_policies

@@ -1,4 +1,4 @@
-"""The observations of all agents of an environment, beside those of each."""
+"""The observations of the other agents of an environment, beside those of each."""
 
 import numpy as np
 import pytest
@@ -8,7 +8,7 @@ from relaax.algorithm_base import EnvironmentInfo
 from relaax.errors import InvalidState
 from relaax.learning.method_config import MethodConfig, MethodSettings
 from relaax.learning.networks import POLICY, Head, read_network
-from relaax.learning.team import TEAM, TeamSettings, TeamView, team_shape
+from relaax.learning.team import TEAM, Team, TeamSettings, TeamView, team_shape
 from relaax.steps import FINAL, START, TERMINATED, TRUNCATED, AgentName, read_transitions
 
 
@@ -20,7 +20,7 @@ class Seen:
     """A view of two environments with three agents each, whose slots are not in order."""
 
     def __init__(self):
-        self.view = TeamView((2,), 3)
+        self.view = TeamView((2,), Team(3))
         self.view.grow(8)
         slots = np.array([7, 2, 0, 1, 3, 4])
         named = [environment("abc"[i], group, i) for group in "xy" for i in range(3)]
@@ -47,38 +47,41 @@ def _seen():
     return Seen()
 
 
-def test_an_agents_own_observation_comes_first_then_those_of_the_others_by_their_index(seen):
+def test_an_agent_has_the_observations_of_the_others_by_their_index_beside_its_own(seen):
     acting, _ = seen.report([7, 2, 0, 1, 3, 4], [START] * 6, [1, 2, 3, 4, 5, 6])
-    assert acting == [[1, 2, 3], [2, 1, 3], [3, 1, 2], [4, 5, 6], [5, 4, 6], [6, 4, 5]]
+    assert acting == [[2, 3], [1, 3], [1, 2], [5, 6], [4, 6], [4, 5]]
     acting, _ = seen.report([0, 7], [0, 0], [30, 10])
-    assert acting == [[30, 10, 2], [10, 2, 30]]
+    assert acting == [[10, 2], [2, 30]]
 
 
 def test_agents_that_take_turns_are_seen_as_they_last_reported(seen):
-    assert seen.report([7], [START], [1])[0] == [[1, 0, 0]]
-    assert seen.report([2], [START], [2])[0] == [[2, 1, 0]]
-    assert seen.report([7], [0], [10])[0] == [[10, 2, 0]]
+    assert seen.report([7], [START], [1])[0] == [[0, 0]]
+    assert seen.report([2], [START], [2])[0] == [[1, 0]]
+    assert seen.report([7], [0], [10])[0] == [[2, 0]]
 
 
 def test_an_agent_whose_episode_is_over_has_zeros_until_its_next_one(seen):
     seen.report([7, 2, 0], [START] * 3, [1, 2, 3])
     acting, _ = seen.report([7, 2, 0], [0, TERMINATED, 0], [10, 30])
-    assert acting == [[10, 0, 30], [30, 10, 0]]
-    assert seen.report([2], [START], [20])[0] == [[20, 10, 30]]
+    assert acting == [[0, 30], [10, 0]]
+    assert seen.report([2], [START], [20])[0] == [[10, 30]]
 
 
 def test_the_states_in_which_agents_are_cut_off_are_seen_together_and_not_by_the_next_game(seen):
     seen.report([7, 2, 0], [START] * 3, [1, 2, 3])
     ends = TRUNCATED | FINAL | START
     acting, finals = seen.report([7, 2, 0], [ends] * 3, [4, 5, 6], [7, 8, 9])
-    assert finals == [[7, 8, 9], [8, 7, 9], [9, 7, 8]]
-    assert acting == [[4, 5, 6], [5, 4, 6], [6, 4, 5]]
+    assert finals == [[8, 9], [7, 9], [7, 8]]
+    assert acting == [[5, 6], [4, 6], [4, 5]]
     _, finals = seen.report([7, 2, 0], [TRUNCATED | FINAL, TERMINATED, 0], [60], [70])
-    assert finals == [[70, 0, 60]]
+    assert finals == [[0, 60]]
 
 
-def test_names_have_their_order_and_bytes_are_not_mixed_up_with_numbers():
-    view = TeamView({"b": (1,), "a": (2,)}, 2)
+@pytest.mark.parametrize(
+    ("features", "expected"), [(None, [[4, 5, 6], [1, 2, 3]]), ((2, 0), [[6, 4], [3, 1]])]
+)
+def test_names_have_their_order_and_some_of_the_numbers_may_be_left_out(features, expected):
+    view = TeamView({"b": (1,), "a": (2,)}, Team(2, features))
     view.grow(2)
     view.connect(np.arange(2), [environment("l", "x", 0), environment("r", "x", 1)])
     read = read_transitions(
@@ -86,12 +89,12 @@ def test_names_have_their_order_and_bytes_are_not_mixed_up_with_numbers():
     )
     states = {"b": np.array([[3.0], [6.0]]), "a": np.array([[1.0, 2.0], [4.0, 5.0]])}
     seen, _ = view.beside(read, states, np.zeros(0))
-    assert seen[TEAM].tolist() == [[1, 2, 3, 4, 5, 6], [4, 5, 6, 1, 2, 3]]
+    assert seen[TEAM].tolist() == expected
     assert seen["b"] is states["b"]
 
 
 def test_a_group_of_another_size_is_refused():
-    view = TeamView((2,), 3)
+    view = TeamView((2,), Team(3))
     view.grow(2)
     pair = [environment("l", "x", 0), environment("r", "x", 1)]
     with pytest.raises(InvalidState, match="has 2 agents, and the configuration says team_size: 3"):
@@ -100,9 +103,11 @@ def test_a_group_of_another_size_is_refused():
 
 def test_images_and_an_observation_of_the_same_name_are_refused_by_name():
     with pytest.raises(ValueError, match=r"team_size: 2 agents: the observation eye is an image"):
-        team_shape({"eye": (8, 8)}, 2)
+        team_shape({"eye": (8, 8)}, Team(2))
     with pytest.raises(ValueError, match="state_size: team: an input has this name"):
-        team_shape({"team": (8,)}, 2)
+        team_shape({"team": (8,)}, Team(2))
+    with pytest.raises(ValueError, match="team_features: 8: observations have the numbers 0 to 7"):
+        team_shape({"eye": (8,)}, Team(2, (0, 8)))
 
 
 class Settings(MethodSettings, TeamSettings):
@@ -130,14 +135,14 @@ def test_a_hello_with_another_number_of_agents_does_not_fit():
 def test_clients_send_their_own_observations_and_networks_have_the_others_beside_them():
     settings = Config(state_size=[2], history_len=2, team_size=3).settings
     assert settings.own_inputs == (2,)
-    assert settings.inputs == {"": (2,), TEAM: (6,)}
-    preprocessor = Preprocessor((2,), 2, added={TEAM: (6,)})
+    assert settings.inputs == {"": (2,), TEAM: (4,)}
+    preprocessor = Preprocessor((2,), 2, added={TEAM: (4,)})
     preprocessor.grow(1)
     own = preprocessor.check(np.ones((1, 2)))
     assert own.shape == (1, 2)
-    states = {"": own, TEAM: np.ones((1, 6), np.float32)}
+    states = {"": own, TEAM: np.ones((1, 4), np.float32)}
     seen = preprocessor.observe(np.array([0]), states, np.array([True]))
-    assert {name: part.shape for name, part in seen.items()} == {"": (1, 4), TEAM: (1, 12)}
+    assert {name: part.shape for name, part in seen.items()} == {"": (1, 4), TEAM: (1, 8)}
 
 
 def test_a_network_may_be_described_for_a_state_without_a_name_and_the_team():

@@ -31,6 +31,8 @@ def test_the_defaults_are_those_of_the_paper_and_of_its_code():
         ({"learner": "worker"}, "learner"),
         ({"learners": {"count": 2}}, "normalize_values needs one learner in a process"),
         ({"state_size": [8, 8]}, r"team_size: 2 agents: a state is an image, \[8, 8\]"),
+        ({"team_features": [4]}, "team_features: 4: observations have the numbers 0 to 3"),
+        ({"team_size": 1, "team_features": [0]}, "team_features: no effect without team_size"),
         ({"state_size": {"team": [2]}}, "state_size: team: an input has this name"),
     ],
 )
@@ -49,7 +51,7 @@ def test_settings_that_do_not_fit_are_refused_by_name(change, reason):
             "hidden_layers": None, "state_size": {"place": [3], "speed": []},
             "network": {"heads": {
                 "policy": {"sees": ["place", "speed"]},
-                "value": {"sees": ["team"], "layers": [{"dense": 8}]},
+                "value": {"sees": ["place", "team"], "layers": [{"dense": 8}]},
             }},
         },
     ],
@@ -99,12 +101,11 @@ def played(section, turns=6):
 def test_each_stored_step_has_the_observations_of_its_team_and_is_learnt_from():
     section = {**TEAM, "state_size": [4], "episode_len": 5, "rollouts_per_batch": 4, "passes": 1}
     algorithm, config, stored, seen = played(section)
-    mates = {0: [0, 1], 1: [1, 0], 2: [2, 3], 3: [3, 2]}
+    mates = {0: 1, 1: 0, 2: 3, 3: 2}
     turns = dict.fromkeys(range(4), 0)
     for batch in stored:
         for slot, team in zip(batch.slots, batch.columns["observation/team"], strict=True):
-            expected = seen[turns[slot]][mates[slot]].reshape(-1)
-            np.testing.assert_array_equal(team, expected)
+            np.testing.assert_array_equal(team, seen[turns[slot]][mates[slot]])
             turns[slot] += 1
     assert set(turns.values()) == {len(seen)}
     spec = algorithm.replay_spec(config)
