@@ -78,7 +78,7 @@ def show_status(place: TrialPlace) -> int:
     _require_here(place, record)
     launcher = record.launcher
     runs = launcher.running() is not None
-    print(f"{place} {_state_of(record)} since {launcher.since} (pid {launcher.pid})")
+    print(f"{place} {_state_of(record)} (pid {launcher.pid})")
     rows = [("process", "state", "pid", "since", "said")]
     for name, worker in record.workers.items():
         said = worker.words if worker.has_failed else worker.progress
@@ -124,9 +124,7 @@ def stop_trial(place: TrialPlace, timeout_s: float) -> int:
     _require_here(place, record)
     launcher = record.launcher.running()
     if launcher is None:
-        raise ConfigurationError(
-            f"{place} does not run: it {_state_of(record)} since {record.launcher.since}"
-        )
+        raise ConfigurationError(f"{place} does not run: it {_state_of(record)}")
     launcher.terminate()
     until = time.monotonic() + timeout_s
     while record.launcher.running() is not None and time.monotonic() < until:
@@ -148,11 +146,13 @@ def stop_trial(place: TrialPlace, timeout_s: float) -> int:
 
 
 def _state_of(record: RunRecord) -> str:
-    """Return in words whether a run goes on, or how it has ended."""
+    """Return in words since when a run goes on, or how it has ended."""
     launcher = record.launcher
     if launcher.status is not None:
-        return how_it_ended(launcher.status)
-    return "runs" if launcher.running() is not None else "was killed"
+        return f"{how_it_ended(launcher.status)} at {launcher.since}"
+    if launcher.running() is not None:
+        return f"runs since {launcher.since}"
+    return f"was killed; it had begun at {launcher.since}"
 
 
 def _require_here(place: TrialPlace, record: RunRecord) -> None:

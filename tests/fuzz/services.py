@@ -21,6 +21,8 @@ from relaax.inference.batching import Batching
 from relaax.inference.service import InferenceServicer
 from relaax.learning.distributions import Categorical
 from relaax.learning.networks.numpy_policy import NumpyPolicy
+from relaax.names import service as names_service
+from relaax.names.leases import Leases
 from relaax.parameters import service as bridge_service
 from relaax.parameters.optimizers import SGD
 from relaax.parameters.parameter_server import ParameterServer, ParameterService
@@ -34,6 +36,7 @@ from relaax.replay import service as replay_service
 _REFUSALS = {
     grpc.StatusCode.INVALID_ARGUMENT,
     grpc.StatusCode.NOT_FOUND,
+    grpc.StatusCode.ALREADY_EXISTS,
     grpc.StatusCode.OUT_OF_RANGE,
     grpc.StatusCode.FAILED_PRECONDITION,
     grpc.StatusCode.RESOURCE_EXHAUSTED,
@@ -165,6 +168,11 @@ def inference() -> list[Method]:
     model = NumpyPolicy(SMALL, Categorical(2))
     batching = Batching(LocalInference(model, policies, forms, lambda: 0), 128)
     return methods(inference_service.method_handlers(InferenceServicer(batching)))
+
+
+def names() -> list[Method]:
+    """A registry's."""
+    return methods(names_service.method_handlers(Leases()))
 
 
 def _no_other(name: str) -> NoReturn:

@@ -295,6 +295,7 @@ TARGETS: dict[str, Target] = {
     "shard": _method(services.shard),
     "replay": _method(lambda: services.replay(small_replay())),
     "inference": _method(services.inference),
+    "names": _method(services.names),
     "memoire": _method(services.memoire),
     "configuration": configuration,
     "network": network,
