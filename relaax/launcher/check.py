@@ -115,7 +115,8 @@ def check(processes: Sequence[Described], *, on_one_machine: bool = True) -> Fin
         found.mistakes.extend(_shared_ports(lines))
         found.mistakes.extend(_shared_checkpoints(lines))
     sections = {str(line.algorithm): line.algorithm for line in lines if line.algorithm}
-    if len(sections) > 1:
+    has_policies = any(getattr(line.options, "agents", None) is not None for line in lines)
+    if len(sections) > 1 and not has_policies:
         files = ", ".join(sorted({str(section.source) for section in sections.values()}))
         found.doubts.append(f"the processes read different algorithm sections: {files}")
     learners = sum(_RUNS_LEARNER.search(process.text) is not None for process in processes)

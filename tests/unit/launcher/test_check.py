@@ -230,6 +230,13 @@ def test_two_sections_of_an_algorithm_are_doubtful(case, tmp_path):
     assert doubt == f"the processes read different algorithm sections: {case.path}, {other}"
 
 
+def test_sections_of_policies_of_different_agents_are_not_doubtful(case, tmp_path):
+    other = tmp_path / "other.yaml"
+    other.write_text(yaml.safe_dump({**case.sections, "algorithm": {**SAC, "seed": 2}}))
+    case.lines["rlx"] = f"exec relaax-actor --config {other} --env E-v1 --agents agents.yaml"
+    assert case.check().doubts == []
+
+
 def test_what_servers_found_doubtful_is_read_from_the_log_once(tmp_path):
     log = tmp_path / "log"
     line = "2026-11-27 12:00:00,000 rlx WARNING doubtful: the state has channels first"

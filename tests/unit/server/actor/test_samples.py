@@ -8,8 +8,10 @@ from actor_parts import KeptSteps
 
 from relaax.configuration.actor_agents import AgentSamples
 from relaax.errors import ConfigurationError
+from relaax.replay.schema import Column, Schema
 from relaax.replay.step_batch import StepBatch
-from relaax.replay.storage import ABANDONED, FINAL, START, TERMINATED
+from relaax.replay.storage import ABANDONED, FINAL, START, TERMINATED, Storage
+from relaax.replay.views import Rollouts
 from relaax.server.actor.samples import with_samples
 
 MIDDLE = 0
@@ -131,3 +133,23 @@ def test_a_trajectory_with_two_versions_is_an_error_that_names_both():
 def test_fields_without_effect_are_refused_by_name(fields, expected):
     with pytest.raises(ValueError, match=expected):
         AgentSamples(**fields)
+
+
+def test_each_rollout_that_a_trainer_draws_of_padded_trajectories_is_an_episode():
+    sent = send(
+        [*episode(3), *episode(4, FINAL), *episode(4)],
+        longest=4,
+        send_full_trajectory=True,
+        pad_trajectory=True,
+    )
+    schema = Schema({"reward": Column(np.dtype(np.float32)), "version": Column(np.dtype(np.int64))})
+    storage = Storage(schema, 100)
+    for sample in sent:
+        storage.append(0, sample.columns, sample.flags)
+    view = Rollouts(5)
+    rows = np.flatnonzero(storage.serials >= 0)
+    starts = rows[view.items(storage, rows)][:2]  # nothing follows the last one
+    read = view.read(storage, starts)
+    assert read["begins"][0].tolist() == [1, 1]
+    assert read["valid"].T.tolist() == [[1, 1, 1, 0, 0, 0], [1, 1, 1, 0, 0, 0]]
+    assert read["reward"][:3].T.tolist() == [[1, 2, 3], [4, 5, 6]]
