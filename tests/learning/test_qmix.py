@@ -30,7 +30,12 @@ def test_a_team_finds_the_best_payoff(training: Training):
     training.start("games", [*game, "--count", "4", "--per-connection", "4", "--seed", "1"])
     assert [process.wait(200) for process in training.processes] == [0, 0, 0, 0]
     training.start_rlx_server("--exploit")
-    played = subprocess.run([*game, "--episodes", "5"], capture_output=True, text=True, check=True)
+    played = subprocess.run(
+        [*game, "--episodes", "5", "--evaluate", "deterministic"],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
     mean = re.search(r"return of \d+ episodes: mean ([\d.]+)", played.stdout + played.stderr)
     assert mean is not None
     assert float(mean[1]) > SAFE
