@@ -55,7 +55,7 @@ PUBLIC = {
         PullRule Settings SurrealAlgorithm TRAINING UniformBuffer
     """,
     "relaax.protocol": "FrameConnection MessageConnection PeerClosed",
-    "relaax.protocol.json": "ClientCodec ServerCodec",
+    "relaax.protocol.json": "ClientCodec ServerCodec decode_agent",
 }
 
 
