@@ -166,6 +166,11 @@ class OneVersion(_Handing):
 
     def put(self, steps: StepBatch) -> None:
         """Hand on."""
+        if VERSION not in steps.columns:
+            raise ConfigurationError(
+                f"require_one_version: steps of the policy {self._policy!r} have no versions: its "
+                "algorithm stores an episode in one row"
+            )
         rows = zip(
             steps.slots.tolist(), steps.flags.tolist(), steps.columns[VERSION].tolist(), strict=True
         )
