@@ -37,6 +37,7 @@ class PpoBuilder(OnPolicyBuilder[Config]):
             kl_target=settings.kl_target,
             kl_cutoff=settings.kl_cutoff,
             value_clip=settings.value_clip,
+            decoupled=settings.decoupled,
             huber_delta=settings.huber_delta,
             value_scale=self._values,
         )

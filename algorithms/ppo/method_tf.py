@@ -9,6 +9,7 @@ All tensors are float32 [T, K], time-major, but for distributions' outputs [T, K
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import numpy.typing as npt
@@ -56,6 +57,9 @@ class Ppo:
     huber_delta: float | None = None
     #: What values are normalised by.
     value_scale: ValueScale | None = None
+    #: The largest weight of the policy before the first pass against the one that acted; None: the
+    #: ratio is that against the policy that acted.
+    decoupled: float | None = None
 
     def targets(
         self, rollouts: RolloutBatch, outputs: Mapping[str, FloatArray]
@@ -80,6 +84,24 @@ class Ppo:
             advantages = normalized(advantages, rollouts.on_policy)
         return {RETURNS: returns, ADVANTAGES: advantages}
 
+    def decoupled_loss(
+        self,
+        log_ratios: tf.Tensor,
+        proximal: tf.Tensor,
+        advantages: tf.Tensor,
+        valid: tf.Tensor,
+        clip: tf.Tensor,
+    ) -> tf.Tensor:
+        """Return minus the decoupled surrogate, summed: Hilton et al. 2021, arXiv 2110.00641.
+
+        log_ratios: of the policy against the proximal one, the policy before the first pass, which
+        is clipped around; proximal: of that one against the policy that acted. Its weight, at most
+        ``decoupled``, has no gradient (section 3; equation (5) of AReaL, arXiv 2505.24298).
+        """
+        weights = tf.exp(tf.minimum(proximal, losses.MOST_LOG_RATIO))
+        weights = tf.minimum(tf.stop_gradient(weights), self.decoupled)
+        return self.policy_loss(log_ratios, weights * advantages, valid, clip)
+
     def loss(
         self, outputs: Mapping[str, tf.Tensor], batch: Experience, knobs: tf.Tensor
     ) -> tuple[tf.Tensor, Terms]:
@@ -91,13 +113,19 @@ class Ppo:
         policy, values, before = outputs[POLICY], outputs[VALUE][..., 0], batch.before
         clip, penalty = knobs[0], knobs[1]
         count, own_count = _number(batch.valid), _number(batch.on_policy)
+        acted = batch.extras[LOG_PROBABILITY]
         log_ratios = self.distribution.log_likelihood(policy, batch.actions)
-        log_ratios -= batch.extras[LOG_PROBABILITY]
+        surrogate = self.policy_loss
+        if self.decoupled is not None:
+            near = tf.stop_gradient(self.distribution.log_likelihood(before[POLICY], batch.actions))
+            surrogate = partial(self.decoupled_loss, proximal=near - acted)
+            acted = near
+        log_ratios -= acted
         kl = _sum(batch.valid, self.distribution.kl(before[POLICY], policy)) / count
         is_clipped = tf.cast(tf.abs(tf.exp(log_ratios) - 1.0) > clip, tf.float32)
         terms = {
-            "policy loss": self.policy_loss(
-                log_ratios, batch.targets[ADVANTAGES], batch.on_policy, clip
+            "policy loss": surrogate(
+                log_ratios, advantages=batch.targets[ADVANTAGES], valid=batch.on_policy, clip=clip
             )
             / own_count,
             "value loss": self.value_loss(

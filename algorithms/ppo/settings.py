@@ -42,6 +42,9 @@ class PpoSettings(PolicySettings, FilterSettings):
     #: Whether a batch is kept from moving the policy too far by ``policy_clip``, or by a penalty.
     objective: Literal["clip", "kl_penalty"] = "clip"
     policy_clip: float | None = Field(0.2, gt=0, lt=1)
+    #: Clip around the policy before the first pass, and weigh each step by that policy against the
+    #: one that acted, at most by so much; None: clip around the policy that acted.
+    decoupled: PositiveFloat | None = None
     #: The clip stays within these, and follows ``kl_target``; None leaves it as it is.
     policy_clip_range: Range | None = None
     #: The KL divergence that one batch should move the policy by, in nats.

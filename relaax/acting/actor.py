@@ -25,6 +25,7 @@ from relaax.algorithm_base import (
     ValueSource,
 )
 from relaax.algorithm_base.inference import Answering
+from relaax.algorithm_base.roles import Admission
 from relaax.learning.action_units import ActionUnits
 from relaax.learning.distributions.base import ActionHead
 from relaax.learning.exploration import NoiseSource, NoNoise
@@ -58,7 +59,7 @@ class Actor(EvaluatorBase, Generic[BatchT]):
     With ``policies`` another policy than ``policy`` may act in each slot. ``stamp`` is for labels
     of steps; see ``Recording``. ``remote`` chooses for other processes, or lets others choose; it
     is closed with the actor. ``team`` has the observations of other agents of an environment, which
-    are joined to those of each.
+    are joined to those of each. ``admission`` says which rollouts may be begun.
     """
 
     def __init__(
@@ -85,6 +86,7 @@ class Actor(EvaluatorBase, Generic[BatchT]):
         stamp: slice | None = None,
         remote: LocalInference | RemoteModel | None = None,
         team: TeamView | None = None,
+        admission: Admission | None = None,
     ) -> None:
         self._preprocessor = preprocessor
         self._policy = policy
@@ -102,6 +104,7 @@ class Actor(EvaluatorBase, Generic[BatchT]):
                 reward_filter,
                 executed,
                 stamp,
+                admission,
             )
         self._experience = experience
         self._random = random
@@ -302,7 +305,9 @@ class Actor(EvaluatorBase, Generic[BatchT]):
         observations = self._observed(slots, states, starts, rows)
         if self._recording is not None:
             self._recording.begin(slots, _rows(observations, slice(len(slots))), starts)
-        policy = holder.current
+            policy = self._recording.admitted(slots, holder)
+        else:
+            policy = holder.current
         most, count = self._chooser.most_at_once, len(slots)
         if count <= most:
             actions = self._choose(policy, slots, observations)

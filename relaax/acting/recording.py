@@ -9,8 +9,9 @@ import numpy.typing as npt
 from relaax.acting.choosing import Chosen
 from relaax.acting.executed_actions import ExecutedActions
 from relaax.algorithm_base import ExperienceSink, Transitions
+from relaax.algorithm_base.roles import Admission
 from relaax.learning.filters import ZFilter
-from relaax.learning.policy import Policy
+from relaax.learning.policy import Policy, PolicyHolder
 from relaax.learning.rollouts import Columns
 from relaax.learning.rollouts.labels import (
     AGENT,
@@ -84,7 +85,7 @@ class Recording(Generic[BatchT]):
     Recorded rewards have gone through a ``reward_filter``, were multiplied by ``reward_scale``, and
     with ``clip_rewards`` were cut to [-1, 1] after that. ``executed`` knows which actions were
     executed in the place of others. ``columns`` say which labels are recorded; ``stamp`` is where
-    a policy's vector has its ``POLICY_STAMP``.
+    a policy's vector has its ``POLICY_STAMP``. ``admission`` says which rollouts may be begun.
     """
 
     def __init__(
@@ -97,7 +98,9 @@ class Recording(Generic[BatchT]):
         reward_filter: ZFilter | None = None,
         executed: ExecutedActions | None = None,
         stamp: slice | None = None,
+        admission: Admission | None = None,
     ) -> None:
+        self._admission = admission
         self.rollouts = rollouts
         self._sink = sink
         self._labels = [name for name in columns.extras if name in LABELS]
@@ -112,6 +115,8 @@ class Recording(Generic[BatchT]):
         begun = self.rollouts.forget(slots)
         if is_complete:
             self._hand_over(begun)
+        if self._admission is not None:
+            self._admission.release(slots.tolist())
 
     def complete(self, transitions: Transitions) -> None:
         """Note what the actions before have earned, and which of them were others, or none."""
@@ -133,6 +138,15 @@ class Recording(Generic[BatchT]):
     def begin(self, slots: IntArray, observations: Observations, starts: Array) -> None:
         """Begin a step in each of ``slots``; hand over what this completes."""
         self._hand_over(self.rollouts.observe(slots, observations, starts))
+
+    def admitted(self, slots: IntArray, holder: PolicyHolder) -> Policy:
+        """Return the policy with which ``slots`` may go on: the current one, maybe after a wait."""
+        policy = holder.current
+        if self._admission is not None:
+            environments = slots.tolist()
+            while not self._admission.admits(environments, policy.version.number):
+                policy = holder.current
+        return policy
 
     def chose(self, slots: IntArray, chosen: Chosen, agents: Mapping[int, AgentName]) -> None:
         """Note the choices in the steps just begun; ``agents`` are by slot."""

@@ -181,6 +181,22 @@ class ExperienceSink(Protocol[RolloutsT_contra]):
         """Release the sink's resources."""
 
 
+@runtime_checkable
+class Admission(Protocol):
+    """Says which rollouts may be begun; an ``ExperienceSink`` may be one, too."""
+
+    def admits(self, slots: Sequence[int], version: int) -> bool:
+        """Return whether actions may be chosen for ``slots`` with parameters of ``version``.
+
+        It may wait before it says no: then ask again, with the newest parameters.
+        """
+        ...
+
+    def release(self, slots: Sequence[int]) -> None:
+        """Take note that ``slots`` go on no more."""
+        ...
+
+
 class NullExperience:
     """An ``ExperienceSink`` that drops all rollouts: nothing is learnt from them."""
 

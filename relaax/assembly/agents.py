@@ -23,6 +23,7 @@ from relaax.acting.recording import Recorder
 from relaax.acting.remote import LocalInference, RemoteModel, forms_of
 from relaax.algorithm_base import ExperienceSink, FloatVector, NullExperience, ParameterLink
 from relaax.algorithm_base.inference import Inference
+from relaax.algorithm_base.roles import Admission
 from relaax.assembly.parts import ExperienceParts, MethodBuilder, PolicyParts, WorkerParts
 from relaax.assembly.placing import in_worker
 from relaax.errors import ConfigurationError
@@ -125,6 +126,7 @@ def make_actor(
         stamp=None if parts.imprint is None else parts.imprint.stamp,
         remote=acting.remote,
         team=TeamView.of(parts.inputs, parts.team),
+        admission=experience if recording.is_paced and isinstance(experience, Admission) else None,
     )
 
 
@@ -209,6 +211,8 @@ def require_remote(parts: PolicyParts, recording: ExperienceParts) -> None:
         why_not = "each episode has parameters of its own, which are made of a publication's"
     elif parts.pins_episodes:
         why_not = "each episode is played with one version, and an inference server has the newest"
+    elif recording.is_paced:
+        why_not = "max_staleness admits rollouts by the version of the worker's own parameters"
     if why_not:
         raise ConfigurationError(f"inference servers cannot choose here: {why_not}")
 

@@ -39,7 +39,12 @@ class OnPolicyBuilder(MethodBuilder[ConfigT]):
     def view(self) -> View:
         """Return the items that are drawn: rollouts."""
         settings = self.config.settings
-        return Rollouts(settings.episode_len, settings.burn_in, histories=self.config.histories)
+        return Rollouts(
+            settings.episode_len,
+            settings.burn_in,
+            overlap=0 if settings.max_staleness is None else -1,
+            histories=self.config.histories,
+        )
 
     def experience(self) -> ExperienceParts:
         """See MethodBuilder."""
@@ -48,9 +53,10 @@ class OnPolicyBuilder(MethodBuilder[ConfigT]):
         table = TableSpec(
             self.view(),
             "fifo",
-            Limiter(min_items=count, max_items=count * (settings.max_policy_lag + 1)),
+            Limiter(min_items=count, max_items=count * (settings.batches_ahead + 1)),
             holds_drawn=True,
             keeps_undrawn=True,
+            staleness=settings.max_staleness,
         )
         return ExperienceParts(
             columns=config.columns(),

@@ -127,6 +127,14 @@ class ExperienceParts:
     pull_interval_s: float = 0.1
 
     @property
+    def is_paced(self) -> bool:
+        """Whether each rollout is begun when the learner's tables have admitted it."""
+        return any(
+            isinstance(table, TableSpec) and table.staleness is not None
+            for table in self.tables.values()
+        )
+
+    @property
     def is_filtered_late(self) -> bool:
         """Whether states and rewards are stored as they came, and filtered by the learner."""
         return self.worker is None and self.is_on_policy

@@ -12,6 +12,7 @@
 ``views``          the rows of an item: transitions, windows, stacks of frames, rollouts
 ``selectors``      the choice of drawn items
 ``limiter``        when items may be added, and when they may be drawn
+``pacing``         when rollouts may be begun, so that none is too old when it is learnt from
 ``counts``         the share of each environment's steps that is learnt from, and times
 ``removers``       the choice of items that leave a full table
 ``saved``          checks saved contents before a replay goes on from them

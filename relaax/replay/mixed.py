@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from time import monotonic
-from typing import Generic, Protocol, TypeVar
+from typing import Generic, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
 
@@ -53,6 +53,15 @@ class SampleSource(Protocol):
         ...
 
 
+@runtime_checkable
+class PacedSource(Protocol):
+    """A ``SampleSource`` whose tables may keep acting near learning; see ``Pacing``."""
+
+    def at_version(self, table: str, version: int) -> None:
+        """Note which parameters the next batch of ``table`` is learnt from with."""
+        ...
+
+
 def parts_of(count: int, fractions: FloatArray) -> IntArray:
     """Divide ``count`` by ``fractions`` [N] of the sum 1, int64 [N]: the largest remainders up."""
     shares = fractions * count
@@ -97,6 +106,13 @@ class Sources:
         places = np.array([place for place, _ in samples], np.uint8)
         source = np.repeat(places, [len(each.keys) for _, each in samples])
         return replace(batch, columns={**batch.columns, SOURCE: source})
+
+    def at_version(self, table: str, version: int) -> None:
+        """See PacedSource."""
+        for name in self._spec.parts(table):
+            source = self._sources[name]
+            if isinstance(source, PacedSource):
+                source.at_version(name, version)
 
     def update_priorities(self, table: str, keys: IntArray, priorities: FloatArray) -> int:
         """Give items other priorities [N]; return how many of them are gone.

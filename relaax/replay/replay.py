@@ -3,7 +3,7 @@
 import logging
 import math
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, astuple, dataclass
 from time import monotonic, sleep
 from typing import Any, TypeVar
@@ -15,6 +15,7 @@ from relaax.errors import ConfigurationError
 from relaax.replay.array_bytes import below, named
 from relaax.replay.counts import LearntSteps, Times, share_figures
 from relaax.replay.intake import Intake, StepCounts
+from relaax.replay.pacing import PacedTable
 from relaax.replay.saved import require_sound
 from relaax.replay.schema import Schema
 from relaax.replay.selectors import FloatArray, IntArray
@@ -74,6 +75,7 @@ class Replay:
         self._lacks_memory: Callable[[int], str] = lambda more: ""
         #: By table: the number of the latest request, if so many items were not there.
         self._unmet: dict[str, tuple[int, int | None]] = {}
+        self._paced = [table for table in tables.values() if isinstance(table, PacedTable)]
 
     def __len__(self) -> int:
         """Return how many steps there are now."""
@@ -188,6 +190,50 @@ class Replay:
         with self._changed:
             self._intake.counts.changes += 1
             self._intake.leave(self._writers.close(name))
+            for table in self._paced:
+                table.pacing.forget(name)
+
+    def admit(
+        self,
+        writer: str,
+        environments: Sequence[int],
+        version: int,
+        timeout_s: float = 0.0,
+        *,
+        has_delivered: bool = True,
+    ) -> None:
+        """Let a rollout begin in each environment, with parameters of ``version``; see ``Pacing``.
+
+        NotReady if it may not within ``timeout_s``, or if newer parameters are there: ask again.
+        UnknownWriter.
+        """
+        deadline = monotonic() + timeout_s
+        with self._changed:
+            slots = [self._writers.slot(writer, each).number for each in environments]
+            for table in self._paced:
+                while not self._is_over and (
+                    why := table.keeps_waiting(writer, slots, version, has_delivered=has_delivered)
+                ):
+                    self._changed.notify_all()  # others may be needed now
+                    left = deadline - monotonic()
+                    if version < table.pacing.version or not self._changed.wait(max(0.0, left)):
+                        raise NotReady(why)
+
+    def release(self, writer: str, environments: Sequence[int]) -> None:
+        """End what environments have begun: they go on no more, or with other steps."""
+        with self._changed:
+            for environment in environments:
+                slot = self._writers.slot(writer, environment)
+                self._intake.leave([slot])
+                self._writers.renumber(slot)
+
+    def at_version(self, table: str, version: int) -> None:
+        """Note which parameters the next batch of ``table`` is learnt from with."""
+        with self._changed:
+            source = self.tables[table]
+            if isinstance(source, PacedTable):
+                source.at_version(version)
+                self._changed.notify_all()
 
     def append(
         self,
@@ -335,6 +381,10 @@ class Replay:
             for name, table in self.tables.items():
                 counts[f"{name}/items"] = len(table)
                 counts |= {f"{name}/{key}": value for key, value in asdict(table.counts).items()}
+                if isinstance(table, PacedTable):
+                    counts[f"{name}/under way"] = len(table.pacing.running)
+                    counts[f"{name}/admitted beyond"] = table.pacing.exceeded
+                    counts[f"{name}/most versions behind"] = table.pacing.most_behind
             for learnt in self._learnt():
                 counts |= share_figures(learnt.shares(self._writers.labels()))
             return counts

@@ -118,6 +118,19 @@ class ReplayServicer:
             if may_wait:
                 self._waiting.release()
 
+    def admit(
+        self, request: replay_pb2.Admission, context: grpc.ServicerContext
+    ) -> replay_pb2.Nothing:
+        """Let rollouts begin, and end others."""
+        may_wait = self._waiting.acquire(blocking=False)
+        timeout_s = min(request.timeout_s, LONGEST_WAIT_S) if may_wait else 0.0
+        try:
+            answered(context, lambda: self._admit(request, timeout_s))
+        finally:
+            if may_wait:
+                self._waiting.release()
+        return replay_pb2.Nothing()
+
     def close(
         self, request: replay_pb2.Writer, context: grpc.ServicerContext
     ) -> replay_pb2.Nothing:
@@ -164,6 +177,18 @@ class ReplayServicer:
     def forget_memory(self) -> None:
         """Give up the memory of clients; to be called when no call is answered any more."""
         self._segments.close()
+
+    def _admit(self, request: replay_pb2.Admission, timeout_s: float) -> None:
+        if request.released:
+            self._replay.release(request.writer, request.released)
+            return
+        self._replay.admit(
+            request.writer,
+            request.environments,
+            request.version,
+            timeout_s,
+            has_delivered=request.has_delivered,
+        )
 
     def _append(
         self, request: WithPayload[replay_pb2.Steps], timeout_s: float

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 from time import monotonic
 from typing import Any, Literal, TypeAlias
 
@@ -10,6 +11,7 @@ import numpy as np
 
 from relaax.errors import ConfigurationError
 from relaax.replay.limiter import Limiter
+from relaax.replay.pacing import PacedTable
 from relaax.replay.removers import RemoverName
 from relaax.replay.replay import Replay
 from relaax.replay.schema import Schema
@@ -55,6 +57,9 @@ class TableSpec:
     #: The items that leave a table with more than the limiter's ``max_items``; None: writers wait
     #: instead.
     remover: RemoverName | None = None
+    #: How many versions a rollout may be older than the parameters that learn from it: it is begun
+    #: when it is admitted. None: rollouts are begun at any time.
+    staleness: int | None = None
     #: Makes the table: ``Table``, or a class derived from it.
     table: Callable[..., Table] = Table
 
@@ -73,7 +78,11 @@ class TableSpec:
         return f"{self.view}, {self.selector}{leaves}"
 
     def share(self, of: int) -> "TableSpec":
-        """Return the part of one of ``of`` servers."""
+        """Return the part of one of ``of`` servers; ConfigurationError where one counts all."""
+        if self.staleness is not None and of > 1:
+            raise ConfigurationError(
+                f"max_staleness counts the rollouts at one server, and not at {of}"
+            )
         return replace(self, limiter=self.limiter.share(of))
 
 
@@ -161,6 +170,12 @@ class ReplaySpec:
         ]
         return max(1, min([MOST_WAITING, *bounds]))
 
+    @property
+    def paced_rollout(self) -> int | None:
+        """The steps of a rollout that is begun when it is admitted; None where none is."""
+        paced = (spec for spec in self.own_tables.values() if spec.staleness is not None)
+        return next((spec.view.stride for spec in paced), None)
+
     def view(self, table: str) -> View:
         """Return how items of ``table`` are read."""
         return self.own_tables[self.parts(table)[0]].view
@@ -183,7 +198,7 @@ class ReplaySpec:
         """
         storage = Storage(self.schema, self.capacity, self.rings)
         tables = {
-            name: spec.table(
+            name: _maker(spec)(
                 storage,
                 spec.view,
                 _selector(spec, storage, random.spawn(1)[0]),
@@ -199,6 +214,12 @@ class ReplaySpec:
         if writers is None:
             writers = Writers(lease_s, clock=clock)
         return Replay(storage, tables, writers)
+
+
+def _maker(spec: TableSpec) -> Callable[..., Table]:
+    if spec.staleness is None:
+        return spec.table
+    return partial(PacedTable, staleness=spec.staleness, batch=spec.limiter.min_items)
 
 
 def _selector(spec: TableSpec, storage: Storage, random: np.random.Generator) -> Selector:

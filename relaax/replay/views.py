@@ -302,9 +302,10 @@ class Rollouts(_Stretch):
     """Each ``length`` rows that a slot has stored, and the row after them.
 
     Columns are time-major, [burn_in + length + 1, N, ...]. The last row is for the bootstrap value,
-    and is the first one of the next item, unless items ``overlap`` by so many rows. Beside the
-    columns there are ``flags``; ``begins``, 1 in the first known row of an episode; and ``valid``,
-    1 in a row of the ``length`` with an action.
+    and is the first one of the next item, unless items ``overlap`` by so many rows; with -1 it is
+    in none, so that an item is complete before the next one begins. Beside the columns there are
+    ``flags``; ``begins``, 1 in the first known row of an episode; and ``valid``, 1 in a row of the
+    ``length`` with an action.
     Before them are up to ``burn_in`` rows of the same episode, from which a recurrent network finds
     its state (Kapturowski et al. 2019, https://openreview.net/forum?id=r1lyTjAqYX, section 3); if
     there are fewer, the first row is repeated with ``begins``. A column that is named in

@@ -49,6 +49,10 @@ class RolloutSettings(MethodSettings):
     #: How many steps of a learner in a process acting may be ahead: so many batches are complete
     #: beside the one that is learnt from. With 0, acting waits while a batch is learnt from.
     max_policy_lag: NonNegativeInt = 0
+    #: How many versions of the parameters a rollout may be older than those that learn from it: it
+    #: is begun when that is certain. 0: acting and learning take turns. None: ``max_policy_lag``
+    #: alone keeps acting near learning.
+    max_staleness: NonNegativeInt | None = None
     #: Steps that are stored; None: those of 32 batches, and of those that acting may be ahead.
     replay_size: PositiveInt | None = None
     #: How often workers ask for newer parameters, in seconds.
@@ -75,14 +79,22 @@ class RolloutSettings(MethodSettings):
     @model_validator(mode="after")
     def _keeps_its_batches(self) -> "RolloutSettings":
         if self.learner == "worker":
-            keys = ("burn_in", "max_policy_lag", "replay_size", "pull_interval_s", "learners")
+            keys = (
+                "burn_in", "max_policy_lag", "max_staleness", "replay_size", "pull_interval_s",
+                "learners",
+            )  # fmt: skip
             require_effect(self, keys, "learner: process")
             return self
-        batches = 2 + self.max_policy_lag
+        if self.max_staleness is not None and "max_policy_lag" in self.model_fields_set:
+            raise ValueError(
+                "max_staleness and max_policy_lag exclude each other: the first one bounds all "
+                "rollouts from their begin on, the second one those that are complete"
+            )
+        batches = 2 + self.batches_ahead
         least = batches * self._stored_batch_steps
         if self.replay_size is not None and self.replay_size < least:
             raise ValueError(
-                f"replay_size must be at least {batches} batches, two and those of max_policy_lag, "
+                f"replay_size must be at least {batches} batches, two and those of {self._bound}, "
                 f"{least} steps, is {self.replay_size}"
             )
         return self
@@ -93,14 +105,23 @@ class RolloutSettings(MethodSettings):
         return 1
 
     @property
+    def batches_ahead(self) -> int:
+        """How many batches acting may be ahead of the one that is learnt from."""
+        return self.max_policy_lag if self.max_staleness is None else self.max_staleness
+
+    @property
+    def _bound(self) -> str:
+        return "max_policy_lag" if self.max_staleness is None else "max_staleness"
+
+    @property
     def steps_stored(self) -> int:
         """Steps that are stored, the default filled in."""
-        return self.replay_size or (BATCHES_STORED + self.max_policy_lag) * self._stored_batch_steps
+        return self.replay_size or (BATCHES_STORED + self.batches_ahead) * self._stored_batch_steps
 
     @property
     def _environments(self) -> int:
         """How many environments have a place beside the batches that wait, a rollout each."""
-        waiting = (self.max_policy_lag + 1) * self.rollouts_of_batch * self.episode_len
+        waiting = (self.batches_ahead + 1) * self.rollouts_of_batch * self.episode_len
         return (self.steps_stored - waiting) // (self.episode_len + self.burn_in + 1)
 
     @property
@@ -149,6 +170,15 @@ class PolicySettings(RolloutSettings, OptimizerSections, SharingSettings):
             raise ValueError(
                 f"anneal_from, {self.anneal_from:g}, must lie below max_global_step, "
                 f"{self.max_global_step:g}"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _counts_its_versions(self) -> "PolicySettings":
+        if self.max_staleness is not None and self.learners is not None:
+            raise ValueError(
+                "max_staleness counts the versions of one learner: leave out learners, or write "
+                "max_policy_lag"
             )
         return self
 

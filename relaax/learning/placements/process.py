@@ -180,7 +180,12 @@ class InProcess(Learner):
             return {}
         version = self._version if self._store is None else self._steps  # as actors know it
         versions = np.concatenate([batch.versions for batch in fresh])
-        return {"policy lag": float(np.maximum(version - versions, 0).mean())}
+        lags = np.maximum(version - versions, 0)
+        return {
+            "policy lag": float(lags.mean()),
+            "policy lag least": float(lags.min()),
+            "policy lag most": float(lags.max()),
+        }
 
     def _filtered(self, batches: Mapping[str, Any]) -> dict[str, Any]:
         """Return batches with states and rewards as they are learnt from.

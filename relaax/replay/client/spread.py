@@ -9,6 +9,7 @@ from time import monotonic
 import numpy as np
 import numpy.typing as npt
 
+from relaax.errors import ConfigurationError
 from relaax.replay.client.stub import ReplayStub
 from relaax.replay.client.writer import CLOSE_DEADLINE_S, ReplayWriter, Types, WriterObserver
 from relaax.replay.specs import ReplaySpec
@@ -57,6 +58,14 @@ class SpreadWriter:
             mine = servers == number
             part = steps if mine.all() else steps.chosen(mine)
             self._writers[number].put(part)
+
+    def admits(self, slots: Sequence[int], version: int) -> bool:
+        """See ``ReplayWriter.admits``; rollouts are counted by one server."""
+        return self._writers[0].admits(slots, version)
+
+    def release(self, slots: Sequence[int]) -> None:
+        """See ``ReplayWriter.release``."""
+        self._writers[0].release(slots)
 
     def close(self) -> None:
         """Send waiting steps, up to a deadline, and end the threads."""
@@ -131,7 +140,15 @@ def writer_to(
     first: int = 0,
     drops: bool = False,
 ) -> SpreadWriter:
-    """Return a sink of steps for a learner, or for replay servers; see ``ReplayWriter``."""
+    """Return a sink of steps for a learner, or for replay servers; see ``ReplayWriter``.
+
+    ConfigurationError for several servers where acting is paced by the versions of rollouts.
+    """
+    rollouts = spec.paced_rollout
+    if rollouts is not None and len(urls) > 1:
+        raise ConfigurationError(
+            "max_staleness counts the rollouts at one server: name one learner or replay server"
+        )
     writers = [
         ReplayWriter(
             ReplayStub(url),
@@ -140,6 +157,7 @@ def writer_to(
             most_waiting=spec.most_waiting,
             drops=drops,
             name=f"{_this_process()}, {secrets.token_hex(16)}",
+            rollouts=rollouts,
         )
         for url in urls
     ]

@@ -96,6 +96,33 @@ class ReplayStub:
         message = steps_message(writer, runs, flags, columns)
         return list(self._call(self._append, message).next)
 
+    def admit(
+        self,
+        writer: str,
+        environments: Sequence[int],
+        version: int,
+        timeout_s: float,
+        *,
+        has_delivered: bool,
+    ) -> None:
+        """Begin a rollout in each environment; NotReady, with the reason, where it may not yet.
+
+        UnknownWriter.
+        """
+        message = replay_pb2.Admission(
+            writer=writer,
+            environments=environments,
+            version=version,
+            timeout_s=timeout_s,
+            has_delivered=has_delivered,
+        )
+        self._call(self._calls.Admit, message)
+
+    def release(self, writer: str, environments: Sequence[int]) -> None:
+        """End what environments have begun; UnknownWriter."""
+        message = replay_pb2.Admission(writer=writer, released=environments)
+        self._call(self._calls.Admit, message)
+
     def close_writer(self, writer: str, timeout_s: float) -> None:
         """Let no more be written by ``writer``: its unfinished episodes end at once."""
         self._call(self._calls.Close, replay_pb2.Writer(writer=writer), timeout_s)

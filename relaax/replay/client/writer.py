@@ -6,7 +6,7 @@ import secrets
 import sys
 import threading
 from collections import deque
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from time import monotonic
 from typing import Any
@@ -15,6 +15,7 @@ import numpy as np
 
 from relaax.errors import ConfigurationError, RelaaxError
 from relaax.replay import replay_pb2
+from relaax.replay.client.rollout_counts import RolloutCounts
 from relaax.replay.client.stub import ReplayAway, ReplayStub
 from relaax.replay.replay import NotReady
 from relaax.replay.schema import Schema
@@ -44,6 +45,9 @@ _LOOK_S = 0.1
 #: A writer without steps lets the server hear of it so often, of the time after which it would
 #: lose its slots.
 BEATS = 4
+
+#: How long one call waits for the admission of rollouts, and the pause between two calls.
+ADMISSION_S, ADMISSION_PAUSE_S = 0.5, 0.01
 
 #: How long ``close`` waits for the thread.
 CLOSE_DEADLINE_S = 1.0
@@ -76,6 +80,9 @@ class WriterObserver:
     def refused(self, reason: str) -> None:
         """Take note why steps are not taken; called repeatedly."""
 
+    def not_admitted(self) -> None:
+        """Get newer parameters, if they come by no other way: older ones are not admitted."""
+
 
 class ReplayWriter:
     """An ``ExperienceSink`` of steps that sends them on a thread of its own.
@@ -86,7 +93,8 @@ class ReplayWriter:
     room; in the middle of one when the queue is half empty, after a ``GAP``, unless only
     ``whole_episodes`` are of use. ``name`` is unique; drawn if omitted. After its first steps, or
     at once if it was opened before, with ``lease_s``, the writer keeps in touch with the server,
-    however long the next ones take, as long as this process lives.
+    however long the next ones take, as long as this process lives. With the length of ``rollouts``
+    each of them is begun when the server has admitted it: see ``admits``.
     """
 
     def __init__(
@@ -101,6 +109,7 @@ class ReplayWriter:
         name: str | None = None,
         whole_episodes: bool = False,
         lease_s: float = 0.0,
+        rollouts: int | None = None,
     ) -> None:
         self._stub = stub
         self._schema = schema
@@ -128,6 +137,9 @@ class ReplayWriter:
         #: Whether the waiting steps have been counted as dropped: later answers count no more.
         self._is_over = False
         self._is_open = False
+        self._rollouts = None if rollouts is None else RolloutCounts(rollouts)
+        #: Whether waiting steps are sent however few they are: rollouts wait for an admission.
+        self._hurries = False
         #: How long the server may hear nothing, and until when.
         self._silence_s = lease_s / BEATS if lease_s > 0 else math.inf
         self._silent_until = monotonic() + self._silence_s
@@ -190,11 +202,67 @@ class ReplayWriter:
             kept = self._kept(steps, has_room)
             if kept is None:
                 return
+            if self._rollouts is not None:
+                self._rollouts.add(kept)
             if not self._queue:
                 self._oldest_at = monotonic()
             self._queue.append(kept)
             self._waiting += len(kept)
             self._changed.notify_all()
+
+    def admits(self, slots: Sequence[int], version: int) -> bool:
+        """Return whether actions may be chosen for ``slots`` with parameters of ``version``.
+
+        Those that begin a rollout must be admitted by the server, which waits for the learner. Ask
+        again with the newest parameters; steps of rollouts that are under way are sent meanwhile.
+        True where the server does not answer, and when this is closed.
+        """
+        if self._rollouts is None:
+            return True
+        with self._changed:
+            beginning = self._rollouts.beginning(slots)
+            if not beginning or self._closes or self.gives_up or not self._observer.goes_on():
+                return True
+        why = self._refusal(beginning, version)
+        with self._changed:
+            self._hurries = bool(why)
+            self._changed.notify_all()
+            if not why:
+                self._rollouts.admit(beginning)
+                return True
+        self._observer.refused(why)
+        self._observer.not_admitted()
+        self._closes_within(ADMISSION_PAUSE_S)
+        return False
+
+    def release(self, slots: Sequence[int]) -> None:
+        """Let what ``slots`` have begun not be waited for: they go on no more."""
+        if self._rollouts is None or not self.flush(CLOSE_DEADLINE_S):
+            return
+        with suppress(RelaaxError):  # it has forgotten them, or will when it answers again
+            self._stub.release(self._name, slots)
+            with self._changed:
+                self._rollouts.release(slots)
+
+    def _refusal(self, slots: Sequence[int], version: int) -> str:
+        """Ask for the admission of rollouts; return why there is none, or ""."""
+        has_delivered = self._waiting == 0
+        wait_s = ADMISSION_S if has_delivered else LONGEST_WAIT_S
+        try:
+            try:
+                self._stub.admit(self._name, slots, version, wait_s, has_delivered=has_delivered)
+            except UnknownWriter:
+                if not self._begin_anew():
+                    return f"{self._stub.url} has started again"
+                self._open(self._schema)
+                self._stub.admit(self._name, slots, version, wait_s, has_delivered=has_delivered)
+        except NotReady as error:
+            return f"{self._stub.url} admits no rollout: {error}"
+        except ReplayAway as error:
+            self._note_away(self._away_since or monotonic())
+            return str(error)
+        self._note_away(None)
+        return ""
 
     def flush(self, timeout_s: float) -> bool:
         """Wait until all steps are acknowledged; return False if they are not in time.
@@ -202,7 +270,10 @@ class ReplayWriter:
         Raise the error that ended the thread.
         """
         with self._changed:
+            self._hurries = True
+            self._changed.notify_all()
             self._changed.wait_for(lambda: not self._waiting or self._error, timeout_s)
+            self._hurries = False
             if self._error is not None:
                 raise self._error
             return self._waiting == 0
@@ -305,6 +376,8 @@ class ReplayWriter:
         """Wait for enough steps, or the end; return False where it is time to be heard."""
         with self._changed:
             while self._waiting < self._steps_at_once and not self._closes:
+                if self._hurries and self._queue:
+                    return True
                 due = self._oldest_at + LONGEST_WAIT_S if self._queue else self._silent_until
                 left = due - monotonic()
                 if left <= 0:
@@ -327,6 +400,7 @@ class ReplayWriter:
             except UnknownWriter:  # it has started again, and knows nothing
                 self._is_open = False
                 self._next.clear()
+                self._recount(steps)
             except NotReady as error:
                 self._note_away(None)
                 self._observer.refused(f"{self._stub.url} takes no steps: {error}")
@@ -344,6 +418,22 @@ class ReplayWriter:
         if self._take_note(steps):
             self._observer.delivered(steps.actions)
         return True
+
+    def _begin_anew(self) -> bool:
+        """Number steps from 0 on; return False while some wait, whose sender will do so."""
+        with self._changed:
+            if self._waiting:
+                return False
+            self._is_open = False
+            self._next.clear()
+            if self._rollouts is not None:
+                self._rollouts.restart(())
+            return True
+
+    def _recount(self, first: StepBatch) -> None:
+        if self._rollouts is not None:
+            with self._changed:
+                self._rollouts.restart([first, *self._queue])
 
     def _take_note(self, steps: StepBatch, dropped: int = 0, reason: str = "") -> bool:
         """Take note that the server has answered, and that ``steps`` wait no longer.

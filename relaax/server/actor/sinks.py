@@ -1,5 +1,6 @@
 """Where an actor's steps go: the one place that makes its sink of experience."""
 
+from collections.abc import Callable
 from typing import Any
 
 from relaax.algorithm_base import ExperienceSink, Metrics, NullExperience
@@ -11,19 +12,25 @@ from relaax.telemetry.kept_counts import DELIVERED, DROPPED, CountsRow
 
 
 def experience_of(
-    options: ActorOptions, spec: ReplaySpec, metrics: Metrics, kept: CountsRow, index: int
+    options: ActorOptions,
+    spec: ReplaySpec,
+    metrics: Metrics,
+    kept: CountsRow,
+    index: int,
+    fetch: Callable[[], object] = lambda: None,
 ) -> ExperienceSink[Any]:
     """Return the sink of the steps of actor ``index``, or of one group of its agents.
 
     ``options`` are those of the group: an experiment's sample stream is written in its words. Steps
-    of actors that do not train go nowhere. ``kept`` counts steps by their fate.
+    of actors that do not train go nowhere. ``kept`` counts steps by their fate. ``fetch`` gets
+    newer parameters while older ones are not admitted.
     """
     if options.mode != TRAINING:
         return NullExperience()
     return writer_to(
         [str(each) for each in options.replay_servers or (options.learner,)],
         spec,
-        _KeptSteps(metrics, kept),
+        _KeptSteps(metrics, kept, fetch),
         first=index,
         drops=options.when_full == "drop",
     )
@@ -32,9 +39,16 @@ def experience_of(
 class _KeptSteps(StepReports):
     """Counts the steps of an actor in its row of the counts of all."""
 
-    def __init__(self, metrics: Metrics, kept: CountsRow) -> None:
+    def __init__(
+        self, metrics: Metrics, kept: CountsRow, fetch: Callable[[], object] = lambda: None
+    ) -> None:
         super().__init__(metrics)
         self._kept = kept
+        self._fetch = fetch
+
+    def not_admitted(self) -> None:
+        """See WriterObserver."""
+        self._fetch()
 
     def delivered(self, actions: int) -> None:
         """See WriterObserver."""

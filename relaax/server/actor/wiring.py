@@ -5,6 +5,7 @@ import secrets
 from collections.abc import Callable
 from contextlib import ExitStack, closing
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, TypeAlias
 
 from relaax.acting.parameter_client import ParameterClient, PeriodicTracker, PullRule
@@ -21,6 +22,7 @@ from relaax.configuration import ActorConfiguration, ActorOptions
 from relaax.configuration.algorithm_loader import Algorithm, load_algorithm, make_config
 from relaax.configuration.announced_spaces import Doubts
 from relaax.configuration.commands import ACTOR
+from relaax.errors import ConfigurationError
 from relaax.parameters.training_watch import TrainingWatch
 from relaax.server.actor.pulled_bridge import PulledBridge
 from relaax.server.actor.sinks import experience_of
@@ -93,15 +95,15 @@ class ParameterFetches:
     def begin(self, bridge: PulledBridge, client: ParameterClient) -> None:
         """Fetch for ``bridge``, by ``client``, from now on."""
         self._bridge, self._client = bridge, client
-        self._fetch()
+        self.fetch()
 
     def before(self, steps: Steps) -> None:
         """Fetch, if it is time, before ``steps`` are answered."""
         counts = self._begins(steps) if self._goes_by_episodes else steps.actions
         if counts and self._tracker.track_increment():
-            self._fetch()
+            self.fetch()
 
-    def _fetch(self) -> None:
+    def fetch(self) -> None:
         """Let the agent have what is newest; it keeps what it has where no answer comes in time."""
         values = self._client.fetch_parameter_with_info()
         if values is not None:
@@ -172,7 +174,7 @@ class ActorParts:
                 settings,
                 pulled,
                 self.seed,
-                self._experience,
+                partial(self._experience, fetches.fetch),
                 is_shared=False,
                 deterministic=self.options.deterministic,
             )
@@ -230,11 +232,18 @@ class ActorParts:
             return self._watch.is_over
         return self._watch.phase is Phase.CLOSING
 
-    def _experience(self) -> ExperienceSink[Any]:
-        """Return where the actor's steps go."""
+    def _experience(self, fetch: Callable[[], object] = lambda: None) -> ExperienceSink[Any]:
+        """Return where the actor's steps go; ``fetch`` gets newer parameters."""
         spec = self.algorithm.replay_spec(self.config)
+        if spec.paced_rollout is not None and self.rule.mode == "episode":
+            raise ConfigurationError(
+                "max_staleness: the next rollout of an episode may need newer parameters, which an "
+                "actor that fetches them by episodes does not take: write "
+                "--fetch-parameter-mode step (of an experiment: pull_interval_seconds)"
+            )
         metrics = self.bridge.metrics()
-        return self.wrap(experience_of(self.options, spec, metrics, self.kept, self.index))
+        sink = experience_of(self.options, spec, metrics, self.kept, self.index, fetch)
+        return self.wrap(sink)
 
 
 def doubts_of(index: int) -> Doubts:

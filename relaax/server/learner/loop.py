@@ -16,7 +16,7 @@ from relaax.algorithm_base import Learner, NewValues, ParameterLink
 from relaax.errors import LearningDiverged, ParameterServerAway, TokenRefused
 from relaax.parameters.driver import Driver
 from relaax.processes.stop_signal import Stop
-from relaax.replay.mixed import SampleSource
+from relaax.replay.mixed import PacedSource, SampleSource
 from relaax.replay.replay import NotReady
 from relaax.server.learner.prefetcher import Prefetcher
 from relaax.server.learner.publishing import PublishClock, require_finite
@@ -31,6 +31,10 @@ _log = logging.getLogger(__name__)
 
 #: How long one wait for a batch takes, before it is looked whether the training is over.
 _WAIT_S = 0.2
+
+#: A learner whose rollouts wait for its version publishes it again, after so long without a batch:
+#: a parameter server that has started again may have an older one.
+_REPUBLISH_S = 5.0
 
 #: How often ``tend`` is called.
 _TEND_S = 1.0
@@ -144,7 +148,7 @@ class LearnerLoop:
         self._gathered: dict[str, _Batch] = {}
         self._why_not: dict[str, str] = {}
         #: When something is to be done again.
-        self._tend_at = self._save_at = 0.0
+        self._tend_at = self._save_at = self._published_at = 0.0
         #: Steps that were taken, and those of the last checkpoint.
         self.iteration = self._saved_iteration = first_iteration
 
@@ -222,6 +226,8 @@ class LearnerLoop:
             )
         if batches is None:
             self._report_wait(self._why_not_yet())
+            if self._learner.is_on_policy and time.monotonic() > self._published_at + _REPUBLISH_S:
+                self._publish()
         else:
             depths = [each.depth for each in ahead.values()]
             self.measured.add("learner/batches ready", min(depths, default=0))
@@ -255,6 +261,8 @@ class LearnerLoop:
     def _fetch(self, table: str, timeout_s: float = _WAIT_S) -> _Batch | None:
         """Draw a batch and prepare it; None if there are not enough items in time."""
         asked, wanted = time.perf_counter(), self._learner.inputs[table]
+        if wanted.is_on_policy and isinstance(self._source, PacedSource):
+            self._source.at_version(table, self.iteration)
         try:
             sample = self._source.sample(table, wanted.batch_size, timeout_s)
         except NotReady as error:
@@ -294,6 +302,7 @@ class LearnerLoop:
         except (ParameterServerAway, TokenRefused) as error:  # what is published next is newer
             self._complaint.say(str(error))
         self._publish_clock.note(self.iteration)
+        self._published_at = time.monotonic()
 
     def _save_what_is_new(self) -> None:
         if self.iteration != self._saved_iteration:

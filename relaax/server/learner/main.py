@@ -253,6 +253,11 @@ def _experience(
     """Return replay servers, if they are named, or else a replay in this process."""
     if options.replay_servers is None:
         return _own_replay(options, spec, learner.is_replaying, random, metrics)
+    if spec.paced_rollout is not None:
+        raise ConfigurationError(
+            "max_staleness counts the rollouts in the learner: leave out --replay-servers, or "
+            "write max_policy_lag in its place"
+        )
     return ReplayServers(options.replay_servers, list(learner.inputs), spec, random, metrics)
 
 

@@ -76,3 +76,23 @@ def test_a_large_error_of_a_value_counts_in_proportion(loss):
     # Values may move from 0 to 0.5: the larger error is that of 0.5 where the target lies above.
     found = clipped.value_loss(moved, values, targets, np.ones_like(values))
     np.testing.assert_allclose(found, 0.5**2 / 2 + 1.5**2 / 2 + delta * (5 - delta / 2), rtol=1e-6)
+
+
+def test_the_decoupled_surrogate_clips_around_the_proximal_policy_and_weighs_by_it(loss):
+    """Hilton et al. 2021: w * min(r A, clip(r) A), r against the proximal policy."""
+    proximal = np.array([[0.5, 1.0, 4.0, 1.2, 9.0]], np.float32)
+    found = loss(decoupled=2.0).decoupled_loss(
+        np.log(RATIOS), np.log(proximal), ADVANTAGES, VALID, tf.constant(0.2)
+    )
+    clipped = np.minimum(RATIOS * ADVANTAGES, np.clip(RATIOS, 0.8, 1.2) * ADVANTAGES)
+    expected = -(VALID * np.minimum(proximal, 2.0) * clipped).sum()
+    np.testing.assert_allclose(found, expected, rtol=1e-6)
+
+
+def test_weights_of_the_proximal_policy_have_no_gradient(loss):
+    proximal = tf.Variable(np.zeros((1, 5), np.float32))
+    with tf.GradientTape() as tape:
+        found = loss(decoupled=2.0).decoupled_loss(
+            np.log(RATIOS), proximal, ADVANTAGES, VALID, tf.constant(0.2)
+        )
+    assert tape.gradient(found, proximal) is None
