@@ -219,6 +219,11 @@ class DeliveringOptions(TrainingOptions):
         "'wait' lets environments wait, but for no more than five seconds where it does not answer "
         "at all; 'drop' drops the steps, which are counted",
     )
+    spread: kinds.SpreadOption = option(
+        "environment",
+        "of several replay servers, where steps go: those of an 'environment' to one of them, "
+        "episodes in turn ('round-robin'), or all steps to all ('broadcast')",
+    )
 
 
 class StoringOptions(Options):

@@ -34,6 +34,7 @@ Workers = Literal["connection", "auto"] | PositiveInt
 ActorModeName = Literal["training", "eval_deterministic", "eval_stochastic"]
 FetchModeName = Literal["step", "episode", "second"]
 WhenFullName = Literal["wait", "drop"]
+SpreadName = Literal["environment", "round-robin", "broadcast"]
 
 
 class S3Location(NamedTuple):
@@ -277,6 +278,7 @@ ReturnOption = Annotated[float, Flag("RETURN")]
 ActorModeOption = Annotated[ActorModeName, Flag("MODE")]
 FetchModeOption = Annotated[FetchModeName, Flag("step|episode|second")]
 WhenFullOption = Annotated[WhenFullName, Flag("wait|drop")]
+SpreadOption = Annotated[SpreadName, Flag("environment|round-robin|broadcast")]
 WorkersOption = Annotated[Workers, BeforeValidator(_workers), Flag("connection|auto|N")]
 MebibytesOption = Annotated[PositiveFloat, Flag("MIB")]
 BytesOption = Annotated[PositiveInt, BeforeValidator(_count), Flag("BYTES")]

@@ -8,6 +8,7 @@ from relaax.experiments.workers import ActorWorker, AgentSpec, InferenceStream, 
 from relaax.experiments.written import KINDS, NamedExperiment
 
 _INLINE, _NAME = InferenceStream.Type.INLINE, InferenceStream.Type.NAME
+_IN_TURN = SampleStream.Type.NAME_ROUND_ROBIN
 
 
 def mistakes(experiment: NamedExperiment) -> list[str]:
@@ -55,27 +56,39 @@ def _actors(experiment: NamedExperiment) -> Iterator[str]:
 
 def _specs(actor: ActorWorker) -> Iterator[str]:
     for number, spec in enumerate(actor.agent_specs):
-        for key, streams in (
-            ("inference_stream_idx", actor.inference_streams),
-            ("sample_stream_idx", actor.sample_streams),
+        for key, indices, count in (
+            ("inference_stream_idx", [spec.inference_stream_idx], len(actor.inference_streams)),
+            ("sample_stream_idx", spec.sample_streams, len(actor.sample_streams)),
         ):
-            index = getattr(spec, key)
-            if index >= len(streams):
-                yield f"agent_specs: {number}: {key}: is {index}, and there are {len(streams)}"
+            for index in indices:
+                if index >= count:
+                    yield f"agent_specs: {number}: {key}: is {index}, and there are {count}"
+        if len(spec.sample_streams) > 1 and any(
+            stream.type_ is _IN_TURN for stream in _streams_of(actor, spec)
+        ):
+            yield (
+                f"agent_specs: {number}: sample_stream_idx: a stream NAME_ROUND_ROBIN gives each "
+                "step to one trainer, and several streams give it to each: name it alone"
+            )
         yield from (f"agent_specs: {number}: {mistake}" for mistake in _samples(actor, spec))
     if not actor.agent_specs:
         yield "agent_specs: is empty, so that no agent has a policy"
+
+
+def _streams_of(actor: ActorWorker, spec: AgentSpec) -> list[SampleStream]:
+    """Return the sample streams of a specification that there are."""
+    streams = dict(enumerate(actor.sample_streams))
+    return [streams[place] for place in spec.sample_streams if place in streams]
 
 
 def _samples(actor: ActorWorker, spec: AgentSpec) -> Iterator[str]:
     """Yield what does not fit between a specification, its streams and its worker."""
     if spec.pad_trajectory and actor.max_num_steps is None:
         yield "pad_trajectory: needs max_num_steps of the actor worker"
-    if spec.sample_stream_idx < len(actor.sample_streams):
-        stream = actor.sample_streams[spec.sample_stream_idx]
-        if stream.type_ is SampleStream.Type.NULL:
-            for key in AgentSamples.model_fields.keys() & spec.model_fields_set:
-                yield f"{key}: no effect with a sample stream of the type NULL"
+    types = {stream.type_ for stream in _streams_of(actor, spec)}
+    if types == {SampleStream.Type.NULL}:
+        for key in AgentSamples.model_fields.keys() & spec.model_fields_set:
+            yield f"{key}: no effect with a sample stream of the type NULL"
     if spec.require_one_version and spec.inference_stream_idx < len(actor.inference_streams):
         why = _versions_change(actor, actor.inference_streams[spec.inference_stream_idx])
         if why is not None:
@@ -88,11 +101,11 @@ def _lengths(actor: ActorWorker, experiment: NamedExperiment) -> Iterator[str]:
         wanted, key = spec.sample_steps, "sample_steps"
         if spec.pad_trajectory and actor.max_num_steps is not None:
             wanted, key = actor.max_num_steps + spec.bootstrap_steps, "pad_trajectory"
-        if wanted is None or spec.sample_stream_idx >= len(actor.sample_streams):
+        if wanted is None:
             continue
-        stream = actor.sample_streams[spec.sample_stream_idx]
+        names = {stream.stream_name for stream in _streams_of(actor, spec)}
         for trainer in experiment.config.trainers:
-            if trainer.sample_stream != stream:
+            if trainer.sample_stream.stream_name not in names:
                 continue
             drawn = section_of(experiment, trainer).get("episode_len")
             if drawn != wanted and (drawn is not None or spec.pad_trajectory):
@@ -124,7 +137,7 @@ def _streams(actor: ActorWorker, experiment: NamedExperiment) -> Iterator[str]:
         if inference.type_ is _NAME and inference.stream_name not in served:
             yield _unknown("inference stream", inference.stream_name, served, "policy worker")
     for sample in actor.sample_streams:
-        if sample.type_ is SampleStream.Type.NAME and sample.stream_name not in taken:
+        if sample.type_ is not SampleStream.Type.NULL and sample.stream_name not in taken:
             yield _unknown("sample stream", sample.stream_name, taken, "trainer")
 
 

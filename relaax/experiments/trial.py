@@ -208,7 +208,10 @@ class Trial:
     def _places(self, actor: ActorWorker, index: int) -> tuple[int, ...]:
         """Return the place of a worker's trainer among those of each sample stream."""
         return tuple(
-            index % max(len(self._learners_of(stream)), 1) for stream in actor.sample_streams
+            index % max(len(self._learners_of(stream)), 1)
+            if stream.type_ is SampleStream.Type.NAME
+            else 0
+            for stream in actor.sample_streams
         )
 
     def _actor_line(self, group: ActorGroup) -> tuple[str, list[str]]:
@@ -252,18 +255,38 @@ class Trial:
         Without a trainer nothing is learnt from them.
         """
         is_deterministic = spec.deterministic_action
-        learners = self._learners_of(group.worker.sample_streams[spec.sample_stream_idx])
+        streams = [group.worker.sample_streams[place] for place in spec.sample_streams]
+        places = [group.places[place] for place in spec.sample_streams]
+        learners = [
+            address
+            for stream, place in zip(streams, places, strict=True)
+            for address in self._takers(stream, place)
+        ]
         if not learners:
             return ["--mode", "eval_deterministic" if is_deterministic else "eval_stochastic"]
-        words = ["--learner", learners[group.places[spec.sample_stream_idx]]]
-        return [*words, "--deterministic"] if is_deterministic else words
+        more = ["--when-full", "drop"] if any(each.when_full == "drop" for each in streams) else []
+        more += ["--deterministic"] if is_deterministic else []
+        if len(learners) == 1:
+            return ["--learner", learners[0], *more]
+        in_turn = streams[0].type_ is SampleStream.Type.NAME_ROUND_ROBIN
+        spread = "round-robin" if in_turn else "broadcast"
+        return ["--replay-servers", *learners, "--spread", spread, *more]
+
+    def _takers(self, stream: SampleStream, place: int) -> list[str]:
+        """Return the addresses of the trainers that get steps of a stream."""
+        learners = self._learners_of(stream)
+        if stream.type_ is SampleStream.Type.NAME:
+            return learners[place : place + 1]
+        return learners
 
     def _learners_of(self, stream: SampleStream) -> list[str]:
         """Return the addresses of the trainers of a sample stream."""
+        if stream.type_ is SampleStream.Type.NULL:
+            return []
         return [
             address
             for policy in self.policies.values()
-            if policy.trainers[0].sample_stream == stream
+            if policy.trainers[0].sample_stream.stream_name == stream.stream_name
             for address in policy.learners
         ]
 

@@ -7,7 +7,7 @@ the type ``NAME``.
 import re
 from collections.abc import Mapping
 from enum import Enum
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, NonNegativeInt, PositiveInt, field_validator
 
@@ -78,13 +78,25 @@ class SampleStream(Section):
     """The way of steps to a trainer."""
 
     class Type(Enum):
-        """Who takes the steps: the workers that name the stream, or nobody."""
+        """Which of the trainers that name the stream take the steps.
+
+        One by the actor worker's index, each the next episode in turn, each all steps, or none.
+        """
 
         NAME = "NAME"
+        NAME_ROUND_ROBIN = "NAME_ROUND_ROBIN"
+        NAME_BROADCAST = "NAME_BROADCAST"
         NULL = "NULL"
 
     type_: Annotated[Type, BeforeValidator(lambda value: _of_enum(SampleStream.Type, value))]
     stream_name: str = ""
+    #: Whether actors wait while a trainer does not keep up, or steps are dropped, and counted.
+    when_full: Literal["block", "drop"] = "block"
+
+    def model_post_init(self, context: Any) -> None:
+        """Refuse keys that do not belong to the type."""
+        if self.type_ is SampleStream.Type.NULL:
+            require_effect(self, ("when_full",), "a stream that has trainers")
 
 
 def _inference(value: Any) -> Any:
@@ -114,9 +126,16 @@ class AgentSpec(AgentSamples):
 
     index_regex: str
     inference_stream_idx: NonNegativeInt
-    sample_stream_idx: NonNegativeInt
+    #: One stream, or several: each step goes to each of them.
+    sample_stream_idx: NonNegativeInt | Annotated[list[NonNegativeInt], Field(min_length=1)]
     #: Actions are the most probable ones, and no samples.
     deterministic_action: bool = False
+
+    @property
+    def sample_streams(self) -> list[int]:
+        """The places of its sample streams."""
+        found = self.sample_stream_idx
+        return found if isinstance(found, list) else [found]
 
     @field_validator("index_regex")
     @classmethod

@@ -64,7 +64,8 @@ class Pacing:
         if not self._fits(self.version + is_learning, begun):
             can_wait = is_learning or not has_delivered or version < self.version
             if can_wait or self._goes_on_without(writer, complete):
-                self._waiting.add(writer)
+                if has_delivered:  # what it has begun will be complete soon
+                    self._waiting.add(writer)
                 return self._why(version, len(complete))
             self.exceeded += len(slots)
         self._waiting.discard(writer)

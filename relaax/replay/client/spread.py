@@ -3,8 +3,10 @@
 import os
 import secrets
 import socket
+from collections import Counter
 from collections.abc import Sequence
 from time import monotonic
+from typing import Literal, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -20,17 +22,28 @@ from relaax.telemetry.metrics import Metrics, WaitReport
 IntArray = npt.NDArray[np.int64]
 
 
+#: Where steps go of several servers: by environment, by episodes in turn, or to all.
+Spread: TypeAlias = Literal["environment", "round-robin", "broadcast"]
+
+
 class SpreadWriter:
     """An ``ExperienceSink`` of steps with a ``ReplayWriter`` for each server, which it owns.
 
     Environment e belongs to server (``first`` + e) modulo their number, and stays there. If that
     server does not answer at the begin of an episode, the episode goes to the next server that
-    does. If steps are dropped in the middle of an episode, it continues at another server.
+    does. If steps are dropped in the middle of an episode, it continues at another server. With the
+    way ``round-robin`` the next episode of an environment goes to the next server; with
+    ``broadcast`` each step goes to all.
     """
 
-    def __init__(self, writers: Sequence[ReplayWriter], first: int = 0) -> None:
+    def __init__(
+        self, writers: Sequence[ReplayWriter], first: int = 0, way: Spread = "environment"
+    ) -> None:
         self._writers = writers
         self._first = first
+        self._way = way
+        #: By environment: how many episodes have begun, where these go in turns.
+        self._turns: Counter[int] = Counter()
         #: int64 [environments]: where the present episode of each goes.
         self._servers: IntArray = np.zeros(0, np.int64)
 
@@ -53,6 +66,10 @@ class SpreadWriter:
 
     def put(self, steps: StepBatch) -> None:
         """Queue ``steps`` for the servers of their environments; see ``ReplayWriter.put``."""
+        if self._way == "broadcast":
+            for writer in self._writers:
+                writer.put(steps)
+            return
         servers = self._of(steps)
         for number in np.unique(servers):
             mine = servers == number
@@ -82,7 +99,7 @@ class SpreadWriter:
         servers = self._servers[steps.slots]
         for place in np.flatnonzero(steps.flags & START):
             slot = steps.slots[place]
-            self._servers[slot] = self._answering(self._home(int(slot)))
+            self._servers[slot] = self._answering(self._next_home(int(slot)))
             servers[place:][steps.slots[place:] == slot] = self._servers[slot]
         return servers
 
@@ -102,6 +119,13 @@ class SpreadWriter:
         count = len(self._writers)
         order = ((home + offset) % count for offset in range(count))
         return next((number for number in order if not self._writers[number].is_away), home)
+
+    def _next_home(self, slot: int) -> int:
+        """Return the server of the episode that begins."""
+        if self._way != "round-robin":
+            return self._home(slot)
+        self._turns[slot] += 1
+        return (self._home(slot) + self._turns[slot] - 1) % len(self._writers)
 
     def _home(self, slot: int) -> int:
         return (self._first + slot) % len(self._writers)
@@ -133,12 +157,32 @@ class StepReports(WriterObserver):
         self._waits.note(reason)
 
 
+class _Beside(WriterObserver):
+    """Hears of further copies of steps, of which the first one is counted as delivered."""
+
+    def __init__(self, observer: WriterObserver) -> None:
+        self._observer = observer
+
+    def goes_on(self) -> bool:
+        """See WriterObserver."""
+        return self._observer.goes_on()
+
+    def dropped(self, steps: int) -> None:
+        """See WriterObserver."""
+        self._observer.dropped(steps)
+
+    def refused(self, reason: str) -> None:
+        """See WriterObserver."""
+        self._observer.refused(reason)
+
+
 def writer_to(
     urls: Sequence[str],
     spec: ReplaySpec,
     observer: WriterObserver,
     first: int = 0,
     drops: bool = False,
+    way: Spread = "environment",
 ) -> SpreadWriter:
     """Return a sink of steps for a learner, or for replay servers; see ``ReplayWriter``.
 
@@ -153,15 +197,15 @@ def writer_to(
         ReplayWriter(
             ReplayStub(url),
             spec.schema,
-            observer,
+            observer if way != "broadcast" or not number else _Beside(observer),
             most_waiting=spec.most_waiting,
             drops=drops,
             name=f"{_this_process()}, {secrets.token_hex(16)}",
             rollouts=rollouts,
         )
-        for url in urls
+        for number, url in enumerate(urls)
     ]
-    return SpreadWriter(writers, first)
+    return SpreadWriter(writers, first, way)
 
 
 def _this_process() -> str:

@@ -33,6 +33,7 @@ def experience_of(
         _KeptSteps(metrics, kept, fetch),
         first=index,
         drops=options.when_full == "drop",
+        way=options.spread,
     )
 
 

@@ -61,6 +61,7 @@ def rlx_server(configuration: RlxServerConfiguration, listener: socket.socket) -
         deliver_to=[str(each) for each in options.replay_servers or (options.learner,)],
         inference_servers=[str(each) for each in options.inference_servers or ()],
         drops_experience=options.when_full == "drop",
+        spread=options.spread,
         timeout_s=options.timeout,
         give_up_s=options.give_up,
         open_connection=_connections(options, config, access),

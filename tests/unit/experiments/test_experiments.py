@@ -482,3 +482,43 @@ def test_a_trial_goes_on_and_another_experiment_does_not_take_its_place(tmp_path
     other = experiment([actor([INLINE])] * 2, [], [trainer()])
     with pytest.raises(ConfigurationError, match="another form of this experiment"):
         trial_of(other, place).write()
+
+
+def deliveries(tmp_path, streams, indices):
+    """The words that say where agents' steps go, for two trainers of the stream ``default``."""
+    spec = EVERY.model_copy(update={"sample_stream_idx": indices})
+    described = experiment(
+        [actor([INLINE], streams, [spec])],
+        [],
+        [trainer(), trainer(), trainer("other", sample_stream="second")],
+    )
+    assert mistakes(described) == []
+    trial = trial_of(described, tmp_path / "trial")
+    (group,) = trial.actor_groups()
+    (agents,) = trial.agents_of(group)["groups"]
+    words = agents["arguments"]
+    begin = min(words.index(each) for each in ("--learner", "--replay-servers") if each in words)
+    return words[begin:]
+
+
+def test_a_sample_stream_says_which_trainers_get_steps_and_whether_actors_wait(tmp_path):
+    in_turn = SampleStream(type_="NAME_ROUND_ROBIN", stream_name="default", when_full="drop")
+    to_all = SampleStream(type_="NAME_BROADCAST", stream_name="default")
+    both = ["--replay-servers", "localhost:7101", "localhost:7102", "--spread"]
+    found = deliveries(tmp_path, [in_turn], 0)
+    assert found == [*both, "round-robin", "--when-full", "drop"]
+    assert deliveries(tmp_path / "second", [to_all], 0) == [*both, "broadcast"]
+
+
+def test_an_agent_may_send_each_step_to_several_streams(tmp_path):
+    found = deliveries(tmp_path, ["default", "second", SampleStream(type_="NULL")], [0, 1, 2])
+    expected = ["localhost:7101", "localhost:7104", "--spread", "broadcast"]
+    assert found == ["--replay-servers", *expected]
+
+
+def test_a_stream_in_turn_beside_another_is_a_mistake():
+    in_turn = SampleStream(type_="NAME_ROUND_ROBIN", stream_name="default")
+    spec = EVERY.model_copy(update={"sample_stream_idx": [0, 1]})
+    described = experiment([actor([INLINE], [in_turn, "default"], [spec])], [], [trainer()])
+    (mistake,) = mistakes(described)
+    assert "a stream NAME_ROUND_ROBIN gives each step to one trainer" in mistake

@@ -138,6 +138,17 @@ def test_a_learner_that_goes_on_from_an_older_version_is_no_hindrance():
     assert max(map(max, trainees.learnt[8:])) <= 1
 
 
+def test_a_process_whose_steps_are_on_their_way_counts_as_acting():
+    trainees = Trainees(0, 5)
+    for process in range(4):
+        for _ in range(STRIDE - (process == 0)):
+            trainees.act(process)
+    with pytest.raises(NotReady):  # the last step of its rollout is on its way
+        trainees.replay.admit("0", [0], 0, has_delivered=False)
+    assert not trainees.act(1)
+    assert trainees.replay.tables["rollouts"].pacing.exceeded == 0
+
+
 def test_a_process_without_the_newest_parameters_waits_for_them():
     trainees = Trainees(0, 1)
     trainees.replay.at_version("rollouts", 1)

@@ -149,3 +149,15 @@ def test_each_count_of_dropped_steps_is_a_metric_of_the_actors_and_not_of_the_re
     wait_until(lambda: stored.values)
     writer.close()
     assert stored.values["actor/steps dropped"] == [(5, None), (256, None)]
+
+
+@pytest.mark.parametrize(
+    ("way", "first", "second"),
+    [("round-robin", [0, 1, 4, 5], [2, 3]), ("broadcast", [0, 1, 2, 3, 4, 5], [0, 1, 2, 3, 4, 5])],
+)
+def test_episodes_go_to_each_server_in_turn_or_all_steps_to_all(spread, way, first, second):
+    writer = SpreadWriter(spread.writers, way=way)
+    for begin in (0, 2, 4):
+        writer.put(batch(begin, 2, start=True, end=0))
+    wait_until(lambda: spread.stored(0) == first)
+    wait_until(lambda: spread.stored(1) == second)

@@ -180,7 +180,8 @@ def _make_agents(
             settings.algorithm.replay_spec(settings.config),
             StepCounts(stub.metrics(), row, stop),
         )
-        return writer_to(settings.deliver_to, spec, counts, number, settings.drops_experience)
+        drops, way = settings.drops_experience, settings.spread
+        return writer_to(settings.deliver_to, spec, counts, number, drops, way)
 
     try:
         return agents_of(settings, stub, number, make_writer, is_shared, lambda: goes_on(row, stop))

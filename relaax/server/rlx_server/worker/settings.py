@@ -13,6 +13,7 @@ from relaax.algorithm_base import ConfigBase, Evaluation, Metrics, ParameterLink
 from relaax.configuration.algorithm_loader import Algorithm
 from relaax.configuration.announced_spaces import Doubts
 from relaax.protocol import FrameConnection
+from relaax.replay.client.spread import Spread
 from relaax.server.exploitation import Trained
 from relaax.server.rlx_server.entrance import Guard
 from relaax.server.rlx_server.limits import ClientLimits, message_limit
@@ -76,6 +77,8 @@ class WorkerSettings:
     deliver_to: Sequence[str] = ()
     #: Whether steps that are not taken at once are dropped.
     drops_experience: bool = False
+    #: Where steps go of several servers.
+    spread: Spread = "environment"
     #: Addresses of inference servers, which choose for the workers, or one name of them all; empty
     #: where workers have the policy.
     inference_servers: Sequence[str] = ()
