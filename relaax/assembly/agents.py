@@ -126,7 +126,7 @@ def make_actor(
         stamp=None if parts.imprint is None else parts.imprint.stamp,
         remote=acting.remote,
         team=TeamView.of(parts.inputs, parts.team),
-        admission=experience if recording.is_paced and isinstance(experience, Admission) else None,
+        admission=_admission(recording, experience),
     )
 
 
@@ -322,6 +322,22 @@ def _delivering(
         return experience
     use, interval_s = PolicyUse(parameter_server.metrics()), recording.pull_interval_s
     return PullingSink(experience, source, policy, interval_s, use)
+
+
+def _admission(recording: ExperienceParts, experience: object) -> Admission | None:
+    """Return what admits rollouts; None where they are begun at any time, or nothing is learnt.
+
+    ConfigurationError where steps are held back before they are sent.
+    """
+    if not recording.is_paced or isinstance(experience, NullExperience):
+        return None
+    if not isinstance(experience, Admission):
+        raise ConfigurationError(
+            "max_staleness: rollouts are admitted as their steps come, and here these are held "
+            "back: leave out sample_steps, send_full_trajectory and their like, and "
+            "require_one_version"
+        )
+    return experience
 
 
 def _recorder(recording: ExperienceParts, filters: Filters, experience: object) -> Recorder[Any]:

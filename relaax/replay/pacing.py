@@ -61,7 +61,8 @@ class Pacing:
         ``is_learning``, the next batch is drawn one version later.
         """
         begun = [*complete, *self.running, *[version] * len(slots)]
-        if not self._fits(self.version + is_learning, begun):
+        # Older rollouts keep their places, also those that are too old already.
+        if not self._fits(self.version + is_learning, begun, version):
             can_wait = is_learning or not has_delivered or version < self.version
             if can_wait or self._goes_on_without(writer, complete):
                 if has_delivered:  # what it has begun will be complete soon
@@ -134,11 +135,15 @@ class Pacing:
             return False
         return left != sorted([*complete, *others])[self.batch :]
 
-    def _fits(self, first: int, versions: Iterable[int]) -> bool:
-        """Return whether batches of all ``versions``, from that at ``first`` on, are young."""
+    def _fits(self, first: int, versions: Iterable[int], least: int = 0) -> bool:
+        """Return whether rollouts of ``versions``, if at ``least`` this, are young when drawn.
+
+        All are drawn in batches, from that at the version ``first`` on.
+        """
         return all(
             first + place // self.batch - version <= self.staleness
             for place, version in enumerate(sorted(versions))
+            if version >= least
         )
 
 

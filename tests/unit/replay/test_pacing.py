@@ -78,7 +78,7 @@ class Trainees:
 def test_no_rollout_is_older_than_the_bound_however_slow_some_are(staleness, processes):
     trainees = Trainees(staleness, processes)
     speeds = np.geomspace(0.02 if processes > 1 else 1, 1, processes)
-    trainees.play(speeds, 2500, np.random.default_rng(1))
+    trainees.play(speeds, 1000, np.random.default_rng(1))
     assert len(trainees.learnt) >= 10
     assert max(map(max, trainees.learnt)) <= staleness
     assert min(map(min, trainees.learnt)) >= 0
@@ -107,7 +107,7 @@ def test_processes_with_more_environments_than_fit_go_on_and_that_is_counted(
     environments, staleness
 ):
     trainees = Trainees(staleness, 2, environments)
-    trainees.play(np.array([0.3, 1.0]), 1000, np.random.default_rng(2))
+    trainees.play(np.array([0.3, 1.0]), 500, np.random.default_rng(2))
     assert len(trainees.learnt) >= 20
     exceeds = max(map(max, trainees.learnt)) > staleness
     exceeded = trainees.replay.tables["rollouts"].pacing.exceeded
@@ -146,6 +146,18 @@ def test_a_process_whose_steps_are_on_their_way_counts_as_acting():
     with pytest.raises(NotReady):  # the last step of its rollout is on its way
         trainees.replay.admit("0", [0], 0, has_delivered=False)
     assert not trainees.act(1)
+
+
+def test_rollouts_that_nobody_has_admitted_do_not_spoil_those_that_follow():
+    trainees = Trainees(0, 5)
+    random = np.random.default_rng(4)
+    trainees.play(np.full(5, 0.5), 200, random)
+    rows = {"version": np.zeros(STRIDE, np.int64)}
+    trainees.replay.open_writer("away", trainees.replay.schema)
+    trainees.replay.append("away", 0, 0, rows, np.zeros(STRIDE, np.uint8))
+    trainees.play(np.full(5, 0.5), 400, random)
+    assert max(map(max, trainees.learnt)) > 0
+    assert max(map(max, trainees.learnt[-5:])) == 0
     assert trainees.replay.tables["rollouts"].pacing.exceeded == 0
 
 
