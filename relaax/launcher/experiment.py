@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable
+from contextlib import ExitStack
 from pathlib import Path
 
 from relaax import __version__
@@ -16,7 +17,7 @@ from relaax.experiments.trial import HOST, Trial
 from relaax.experiments.written import NamedExperiment, to_yaml
 from relaax.launcher.main import add_run_options, run_words
 from relaax.launcher.main import main as train
-from relaax.launcher.ports import free_port
+from relaax.launcher.ports import free_port, reserved
 from relaax.launcher.run_record import RunRecorder
 from relaax.launcher.runner import TIMED_OUT, Keys
 from relaax.launcher.trial_commands import STOPPED, TrialPlace, show_logs, show_status, stop_trial
@@ -144,12 +145,17 @@ def _run(arguments: argparse.Namespace) -> int:
     experiment = _checked(arguments)
     place = TrialPlace(arguments.directory, experiment.name, arguments.trial)
     taken: list[int] = []
+    resources = ExitStack()
 
     def next_port() -> int:
-        taken.append(free_port(HOST, FIRST_PORT, taken))
-        return taken[-1]
+        while True:
+            taken.append(free_port(HOST, FIRST_PORT, taken))
+            holder = reserved(taken[-1])
+            if holder is not None:
+                resources.enter_context(holder)
+                return taken[-1]
 
-    with owned(place.folder, f"{_NAME} run", wait_s=0, advice=_RUNS_ALREADY):
+    with resources, owned(place.folder, f"{_NAME} run", wait_s=0, advice=_RUNS_ALREADY):
         gpus = _gpus(arguments.gpus)
         trial = Trial(experiment, place.folder, next_port, gpus, arguments.registry)
         procfile = trial.write()

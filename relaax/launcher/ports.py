@@ -39,6 +39,21 @@ def free_port(host: str, preferred: int, taken: Collection[int]) -> int:
     raise ConfigurationError(f"no port of {host} from {preferred} on is free")
 
 
+def reserved(port: int) -> socket.socket | None:
+    """Reserve a port among the launchers of this machine, until the socket is closed.
+
+    Its server listens seconds later, and another launcher would find it free until then. None where
+    another one has it. The system releases the names of such sockets with their process.
+    """
+    holder = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+    try:
+        holder.bind(f"\0relaax-port-{port}")
+    except OSError:
+        holder.close()
+        return None
+    return holder
+
+
 def free_pair(first: int) -> int:
     """Return ``first``, or the next even number above it, where it and the next port are free."""
     for port in range(first, MAX_PORT, 2):

@@ -8,7 +8,7 @@ from processes import free_port
 
 from relaax.errors import ConfigurationError
 from relaax.launcher.described import described
-from relaax.launcher.ports import free_pair, require_free_ports
+from relaax.launcher.ports import free_pair, require_free_ports, reserved
 from relaax.launcher.ports import free_port as port_near
 
 YAML = """\
@@ -65,3 +65,14 @@ def test_a_port_is_the_one_that_is_written_or_the_next():
         assert other > port
         assert port_near("127.0.0.1", port, (other,)) > other
     assert port_near("127.0.0.1", port, ()) == port
+
+
+def test_a_port_is_reserved_for_one_launcher_until_it_ends():
+    port = free_port()
+    holder = reserved(port)
+    assert holder is not None
+    assert reserved(port) is None
+    holder.close()
+    again = reserved(port)
+    assert again is not None
+    again.close()
