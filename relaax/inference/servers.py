@@ -3,13 +3,11 @@
 import logging
 import threading
 from collections.abc import Sequence
-from contextlib import closing
 from typing import Protocol
 
-from relaax.errors import RelaaxError
 from relaax.names.paths import NamedPlace
 from relaax.names.places import registry_at
-from relaax.names.registry import Registry
+from relaax.names.registry import CALL_ERRORS
 
 _log = logging.getLogger(__name__)
 
@@ -65,6 +63,7 @@ class NamedServers:
 
     def __init__(self, place: NamedPlace, look_s: float = LOOK_S) -> None:
         self._place = place
+        self._registry = registry_at(place.registry)
         self._look_s = look_s
         self._urls: Sequence[str] = ()
         self._why = f"no inference server has the name {place}"
@@ -90,20 +89,20 @@ class NamedServers:
         self._is_closed = True
         self._wake.set()
         self._thread.join()
+        self._registry.close()
 
     def _look(self) -> None:
-        with closing(registry_at(self._place.registry)) as registry:
-            while not self._is_closed:
-                self._ask(registry)
-                self._asked.set()
-                self._wake.wait(self._look_s)
-                self._wake.clear()
+        while not self._is_closed:
+            self._ask()
+            self._asked.set()
+            self._wake.wait(self._look_s)
+            self._wake.clear()
 
-    def _ask(self, registry: Registry) -> None:
+    def _ask(self) -> None:
         """Take the addresses, if the registry answers."""
         try:
-            found = registry.below(self._place.name)
-        except RelaaxError as error:
+            found = self._registry.below(self._place.name)
+        except CALL_ERRORS as error:
             if str(error) != self._why:
                 _log.warning("inference servers of %s: %s", self._place, error)
             self._why = str(error)

@@ -10,15 +10,6 @@
 """
 
 from relaax.names.paths import NamedPlace
-from relaax.names.registry import (
-    NameTaken,
-    Registration,
-    Registry,
-    RegistryAway,
-    wait_for_name,
-    watch,
-)
+from relaax.names.registry import NameTaken, Registration, Registry, RegistryAway
 
-__all__ = [
-    "NameTaken", "NamedPlace", "Registration", "Registry", "RegistryAway", "wait_for_name", "watch"
-]  # fmt: skip
+__all__ = ["NameTaken", "NamedPlace", "Registration", "Registry", "RegistryAway"]

@@ -3,6 +3,7 @@
 import base64
 import json
 import urllib.request
+from contextlib import suppress
 from http.client import HTTPException
 from typing import Any
 from urllib.error import HTTPError
@@ -20,8 +21,15 @@ _BEFORE = "relaax/"
 #: The byte after the one that ends a segment: ends a range of names.
 _AFTER_SLASH = chr(ord("/") + 1)
 
-#: HTTP status while there is no leader, or too much to do; others will not help to repeat.
+#: Statuses worth a retry: there is no leader, or too much to do.
 _AWAY = (429, 500, 502, 503, 504)
+
+#: Status for a lease that has ended.
+_NOT_FOUND = 404
+
+
+class _NotFound(BridgeError):
+    """There is no such lease."""
 
 
 class EtcdNames:
@@ -54,7 +62,7 @@ class EtcdNames:
 
     def withdraw(self, lease: int) -> None:
         """See Registry."""
-        if self.keep_alive(lease):  # etcd takes the end of an unknown one for an error
+        with suppress(_NotFound):
             self._call("lease/revoke", {"ID": lease})
 
     def resolve(self, name: str) -> str | None:
@@ -85,10 +93,15 @@ class EtcdNames:
                 found: dict[str, Any] = json.loads(answer.read())
                 return found
         except HTTPError as error:
-            kind = RegistryAway if error.code in _AWAY else BridgeError
-            raise kind(f"etcd at {self._url}: {method}: {error}") from error
+            raise _kind_of(error.code)(f"etcd at {self._url}: {method}: {error}") from error
         except (OSError, HTTPException, ValueError) as error:
             raise RegistryAway(f"etcd at {self._url}: {error}") from error
+
+
+def _kind_of(status: int) -> type[BridgeError]:
+    if status in _AWAY:
+        return RegistryAway
+    return _NotFound if status == _NOT_FOUND else BridgeError
 
 
 def _coded(text: str) -> str:

@@ -22,8 +22,8 @@ def registry_at(address: str) -> Registry:
     return NamesStub(address)
 
 
-def told_to_others(address: Address, place: NamedPlace) -> Address:
-    """Return where others reach a server that listens at ``address``.
+def reachable_address(address: Address, place: NamedPlace) -> Address:
+    """Return the address at which others reach a server that listens at ``address``.
 
     Where it listens at all addresses of this machine, that is the one on the way to the registry.
     """

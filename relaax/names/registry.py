@@ -1,13 +1,12 @@
-"""What a registry does, the thread that keeps a name alive, and waiting for names."""
+"""What a registry does, and the thread that keeps a name alive."""
 
 import logging
 import threading
-import time
-from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import Protocol
 
-from relaax.errors import BridgeError, ConfigurationError
+from relaax.errors import BridgeError, ConfigurationError, RelaaxError
+from relaax.telemetry.throttled_log import RepeatedWarning
 
 _log = logging.getLogger(__name__)
 
@@ -17,8 +16,8 @@ TTL_S = 5
 #: A lease is prolonged so often within its time.
 _TIMES = 3
 
-#: How often a registry is asked by those that wait.
-_LOOK_S = 0.2
+#: Errors of a registry's calls; the last two also for an answer in an unknown form.
+CALL_ERRORS = (RelaaxError, ValueError, KeyError)
 
 
 class RegistryAway(BridgeError):
@@ -55,7 +54,8 @@ class Registration:
     """A name that is kept alive by a thread until this is closed.
 
     Where its lease has ended, because the registry was away for long or has started again, the name
-    is registered anew. At the start RegistryAway, NameTaken and ValueError are the caller's.
+    is registered anew. An error of the registry is logged, and the next call made in time.
+    At the start RegistryAway, NameTaken and ValueError are the caller's.
     """
 
     def __init__(self, registry: Registry, name: str, value: str, ttl_s: int = TTL_S) -> None:
@@ -64,7 +64,6 @@ class Registration:
         self._lease = registry.register(*self._entry)
         self._pause_s = ttl_s / _TIMES
         self._closed = threading.Event()
-        self._is_known = True
         self._thread = threading.Thread(name=f"name {name}", target=self._keep, daemon=True)
         self._thread.start()
 
@@ -72,61 +71,18 @@ class Registration:
         """Leave the name."""
         self._closed.set()
         self._thread.join()
-        with suppress(RegistryAway):  # the lease ends by itself
+        with suppress(*CALL_ERRORS):  # the lease ends by itself
             self._registry.withdraw(self._lease)
 
     def _keep(self) -> None:
+        name, complaint = self._entry[0], RepeatedWarning(_log)
         while not self._closed.wait(self._pause_s):
             try:
                 if not self._registry.keep_alive(self._lease):
                     self._lease = self._registry.register(*self._entry)
-                    _log.warning("the name %s was lost, and is registered again", self._entry[0])
-                self._note(None)
-            except (RegistryAway, NameTaken) as error:
-                self._note(error)
-
-    def _note(self, error: Exception | None) -> None:
-        """Log when the name gets lost, and when it is there again."""
-        if error is not None and self._is_known:
-            _log.warning("the name %s may get lost: %s", self._entry[0], error)
-        elif error is None and not self._is_known:
-            _log.warning("the name %s is kept again", self._entry[0])
-        self._is_known = error is None
-
-
-def wait_for_name(
-    registry: Registry, name: str, timeout_s: float, goes_on: Callable[[], bool] = lambda: True
-) -> str | None:
-    """Return the value of a name once it is there; None after ``timeout_s``, or unless it goes on.
-
-    A registry that is away is asked again.
-    """
-    until = time.monotonic() + timeout_s
-    while True:
-        with suppress(RegistryAway):
-            value = registry.resolve(name)
-            if value is not None:
-                return value
-        if time.monotonic() >= until or not goes_on():
-            return None
-        time.sleep(_LOOK_S)
-
-
-def watch(
-    registry: Registry, folder: str, known: Mapping[str, str], timeout_s: float
-) -> dict[str, str]:
-    """Return the names below ``folder`` once they differ from those ``known``, or after a time.
-
-    A registry that is away is asked again; RegistryAway if it is away in the end.
-    """
-    until = time.monotonic() + timeout_s
-    while True:
-        is_last = time.monotonic() >= until
-        try:
-            found = registry.below(folder)
-            if is_last or found != known:
-                return found
-        except RegistryAway:
-            if is_last:
-                raise
-        time.sleep(_LOOK_S)
+                    _log.warning("the name %s was lost, and is registered again", name)
+            except CALL_ERRORS as error:  # a registry that is mended has the name again
+                complaint.say(f"the name {name} may get lost: {error}")
+            else:
+                if complaint.forget():
+                    _log.warning("the name %s is kept again", name)

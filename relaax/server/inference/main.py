@@ -15,13 +15,13 @@ from relaax.configuration.commands import INFERENCE_SERVER
 from relaax.errors import ConfigurationError
 from relaax.inference.batching import Batching
 from relaax.inference.service import InferencePort
-from relaax.names import NamedPlace, Registration, RegistryAway
-from relaax.names.places import registry_at, told_to_others
+from relaax.names import NamedPlace, Registration
+from relaax.names.places import reachable_address, registry_at
 from relaax.net.listening import naming_bind, require_allowed
 from relaax.parameters.training_watch import TrainingWatch, first_answer
 from relaax.processes.allocator import keep_memory
 from relaax.processes.periodic_tasks import Task, run_tasks
-from relaax.processes.stop_signal import StopSignal
+from relaax.processes.stop_signal import Stop, StopSignal
 from relaax.server.inference.counts import InferenceCounts
 from relaax.telemetry.live_lines import LiveLineWriter
 from relaax.telemetry.operators import OperatorPort, operator_listener
@@ -78,7 +78,7 @@ def serve(arguments: list[str]) -> int:
         with naming_bind():
             port = resources.enter_context(closing(InferencePort(options.bind, batching)))
         if options.name is not None:
-            _register(options.name, port.address, resources)
+            register(options.name, port.address, stop, options.give_up, resources)
         operators.ready_if(away(watch.silence_s))
         operators.show(counts.metrics)
         operators.begin()
@@ -99,15 +99,27 @@ def _wait_for(link: ParameterLink, give_up_s: float, stop: StopSignal) -> bool:
     return answer is not None
 
 
-def _register(place: NamedPlace, address: Address, resources: ExitStack) -> None:
-    """Let others find this process by a name, as long as it lives."""
+def register(
+    place: NamedPlace, address: Address, stop: Stop, give_up_s: float, resources: ExitStack
+) -> None:
+    """Let others find the server at ``address`` by a name until ``resources`` are closed.
+
+    A registry that is away is asked again; Abandoned after ``give_up_s``.
+    """
     registry = resources.enter_context(closing(registry_at(place.registry)))
-    name = f"{place.name}/{secrets.token_hex(8)}"
     try:
-        registration = Registration(registry, name, str(told_to_others(address, place)))
-    except (RegistryAway, OSError) as error:
+        reachable = str(reachable_address(address, place))
+    except OSError as error:
         raise ConfigurationError(f"--name: {error}") from error
-    resources.enter_context(closing(registration))
+
+    def registered() -> Registration:
+        # Another name each time: a call whose answer was lost may have registered the last one.
+        return Registration(registry, f"{place.name}/{secrets.token_hex(8)}", reachable)
+
+    whom = f"the registry of {place} (--name)"
+    registration = first_answer(registered, whom, stop, give_up_s=give_up_s, pause_s=LOOK_S)
+    if registration is not None:
+        resources.enter_context(closing(registration))
 
 
 def _agent(algorithm: Algorithm, config: ConfigBase, link: ParameterLink) -> BatchAgentBase:

@@ -16,7 +16,7 @@ from relaax.inference.servers import GivenServers, servers_of
 from relaax.inference.service import InferencePort
 from relaax.names import NamedPlace, Registration
 from relaax.names.leases import Leases
-from relaax.names.places import registry_at, told_to_others
+from relaax.names.places import reachable_address, registry_at
 from relaax.names.service import method_handlers
 from relaax.net.guarded_server import GuardedServer
 
@@ -174,6 +174,32 @@ def test_servers_are_found_by_their_name_also_when_one_comes_back_at_another_por
         assert [each.evaluations for each in servers] == [1, 1]
 
 
+class FaultyLeases(Leases):
+    """Names of a registry whose first answer is a refusal."""
+
+    def __init__(self):
+        super().__init__()
+        self._refusals = 1
+
+    def below(self, folder):
+        if self._refusals:
+            self._refusals -= 1
+            raise ValueError("not now")
+        return super().below(folder)
+
+
+def test_servers_are_found_after_their_registry_has_refused_a_call(servers):
+    names = GuardedServer(4, [method_handlers(FaultyLeases())])
+    names.start("127.0.0.1:0")
+    with (
+        closing(registry_at(f"127.0.0.1:{names.port}")) as registry,
+        closing(Registration(registry, "one/a", servers[0].url)),
+        closing(servers_of([f"names://127.0.0.1:{names.port}/one"])) as found,
+    ):
+        wait_for(lambda: found.urls() == (servers[0].url,), "an address")
+    names.stop(0).wait()
+
+
 def test_a_name_that_no_server_has_is_named(local, names, ask):
     client = InferenceClient(servers_of([str(names)]), wait_s=-1.0)
     client.expect(local.forms())
@@ -182,6 +208,6 @@ def test_a_name_that_no_server_has_is_named(local, names, ask):
 
 
 def test_a_server_at_all_addresses_of_a_machine_is_told_by_the_one_to_the_registry(names):
-    told = told_to_others(Address("0.0.0.0", 7), names)  # noqa: S104
+    told = reachable_address(Address("0.0.0.0", 7), names)  # noqa: S104
     assert told == Address("127.0.0.1", 7)
-    assert told_to_others(Address("here", 7), names) == Address("here", 7)
+    assert reachable_address(Address("here", 7), names) == Address("here", 7)
