@@ -19,8 +19,8 @@ from relaax.launcher.main import add_run_options, run_words
 from relaax.launcher.main import main as train
 from relaax.launcher.ports import free_port, reserved
 from relaax.launcher.run_record import RunRecorder
-from relaax.launcher.runner import TIMED_OUT, Keys
-from relaax.launcher.trial_commands import STOPPED, TrialPlace, show_logs, show_status, stop_trial
+from relaax.launcher.runner import Keys
+from relaax.launcher.trial_commands import ORDERLY, TrialPlace, show_logs, show_status, stop_trial
 from relaax.names.paths import ETCD, NamedPlace
 from relaax.processes.directory_lock import owned
 from relaax.processes.whole_numbers import natural, positive
@@ -170,8 +170,7 @@ def _run(arguments: argparse.Namespace) -> int:
         }
         status = train(words, record, keys)
         record.note_status(status)
-        is_own = status in (0, TIMED_OUT, *STOPPED)
-        failure = None if is_own else record.failure()
+        failure = None if status in ORDERLY else record.failure()
         if failure is not None:
             print(f"{_NAME}: error: {failure}", file=sys.stderr)
         return status

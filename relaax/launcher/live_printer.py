@@ -180,6 +180,11 @@ class LivePrinter:
         if self._record is not None:
             self._record.note_end(name, status)
 
+    def note_decided_by(self, name: str) -> None:
+        """Take note of the process whose end is the end of all."""
+        if self._record is not None:
+            self._record.note_decided_by(name)
+
     def write(self, message: Any) -> None:
         """Print one message of a process, and write it into the log."""
         data = message.data
@@ -190,7 +195,8 @@ class LivePrinter:
             if self._record is not None:
                 self._record.note_progress(message.name, text)
         elif self._record is not None:
-            self._record.note_words(message.name, text.strip().rpartition("\n")[2])
+            for line in text.splitlines():
+                self._record.note_line(message.name, line)
         if self._log is not None:
             for line in text.splitlines():
                 self._log.write(message.name, message.time, line, is_state=state is not None)

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable
 from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from relaax.checkpoints.manifest import steps_of_manifests
 from relaax.configuration import PARAMETER_SERVER
@@ -41,11 +41,26 @@ _LOGGED = re.compile(
 _ERROR = re.compile(r"[\w.-]+: error: ")
 
 
+class PrintedLine(NamedTuple):
+    """A line of a process: one that is printed, and not logged, has no number and is INFO."""
+
+    pid: int | None
+    level: str
+    message: str
+
+
+def printed(line: str) -> PrintedLine:
+    """Return the parts of a line that a process has printed."""
+    found = _LOGGED.fullmatch(line)
+    if found is not None:
+        return PrintedLine(int(found["pid"]), found["level"], found["message"])
+    return PrintedLine(None, "ERROR" if _ERROR.match(line) else "INFO", line)
+
+
 class ProcessLog:
     """Writes each line with its time, the name of the process in the Procfile, and its level.
 
-    A line that is printed, and not logged, has the level INFO. It is the only writer, and takes
-    whole lines, so that no process can break another one's.
+    It is the only writer, and takes whole lines, so that no process can break another one's.
     """
 
     def __init__(self, path: Path, clock: Callable[[], float] = time.monotonic) -> None:
@@ -64,10 +79,8 @@ class ProcessLog:
         """Write a line of a process, which may say how far it is."""
         if is_state and not self._is_due(process):
             return
-        found = _LOGGED.fullmatch(line)
-        pid, level, message = self.pids.get(process, os.getpid()), _level_of(line), line
-        if found is not None:
-            pid, level, message = int(found["pid"]), found["level"], found["message"]
+        found = printed(line)
+        pid = found.pid or self.pids.get(process, os.getpid())
         self._file.handle(
             logging.makeLogRecord(
                 {
@@ -75,9 +88,9 @@ class ProcessLog:
                     "msecs": when.microsecond // 1000,
                     "processName": process,
                     "process": pid,
-                    "levelname": level,
-                    "levelno": getattr(logging, level),
-                    "msg": message,
+                    "levelname": found.level,
+                    "levelno": getattr(logging, found.level),
+                    "msg": found.message,
                 }
             )
         )
@@ -148,7 +161,3 @@ def _parameter_servers(processes: Iterable[Described]) -> list[Any]:
     """Return the options of the parameter servers that can be read."""
     servers = (each for each in processes if each.program == PARAMETER_SERVER.name)
     return [server.options for server in servers if server.options is not None]
-
-
-def _level_of(line: str) -> str:
-    return "ERROR" if _ERROR.match(line) else "INFO"

@@ -1,5 +1,6 @@
 """The state of a run in a file: its launcher writes it, commands in other shells read it."""
 
+import logging
 import os
 import socket
 import time
@@ -11,6 +12,10 @@ import psutil
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from relaax.errors import ConfigurationError
+from relaax.launcher.process_log import printed
+from relaax.telemetry.throttled_log import RepeatedWarning
+
+_log = logging.getLogger(__name__)
 
 #: The name of the file in a trial's folder.
 NAME = "run.json"
@@ -59,12 +64,19 @@ class Worker(Process):
     #: What it has said last about how far it is.
     progress: str = ""
     #: The last line that it has printed besides.
-    words: str = ""
+    last_line: str = ""
+    #: The last line of an error, or of a traceback.
+    error: str = ""
 
     @property
     def has_failed(self) -> bool:
         """Whether it has ended with another status than 0."""
         return self.status not in (None, 0)
+
+    @property
+    def said(self) -> str:
+        """How far it is; where it has failed, its error, or the last line without one."""
+        return (self.error or self.last_line) if self.has_failed else self.progress
 
     def state(self) -> str:
         """Return in words whether it runs, or how it has ended."""
@@ -103,16 +115,25 @@ def read_record(path: Path) -> RunRecord:
 
 
 class RunRecorder:
-    """Writes the record of a run that this process is the launcher of. For one thread."""
+    """Writes the record of a run that this process is the launcher of. For one thread.
+
+    ConfigurationError if it cannot be written at the start. Later that is logged: the run goes on.
+    """
 
     def __init__(self, path: Path, clock: Callable[[], float] = time.monotonic) -> None:
         self._path = path
         self._clock = clock
         self._written_at = -_INTERVAL_S
-        #: The processes that have ended, in their order.
-        self._ended: list[str] = []
+        self._complaint = RepeatedWarning(_log)
+        #: Processes that print a traceback now.
+        self._in_traceback: set[str] = set()
+        #: The process whose end was the end of the run.
+        self._decided_by: str | None = None
         self._record = RunRecord(launcher=Process.of(os.getpid()))
-        self._write()
+        try:
+            self._replace()
+        except OSError as error:
+            raise ConfigurationError(self._why_not(error)) from error
 
     def note_start(self, name: str, pid: int) -> None:
         """Take note of a process that was started, for the first time or again."""
@@ -122,7 +143,6 @@ class RunRecorder:
     def note_end(self, name: str, status: int) -> None:
         """Take note of the exit status of a process, -N after signal N."""
         worker = self._record.workers.setdefault(name, Worker())
-        self._ended.append(name)
         worker.status, worker.since = status, datetime.now().replace(microsecond=0)
         self._write()
 
@@ -133,18 +153,34 @@ class RunRecorder:
         if self._clock() - self._written_at >= _INTERVAL_S:
             self._write()
 
-    def note_words(self, name: str, line: str) -> None:
-        """Take note of a line that a process has printed; the last one may be why it fails."""
-        if name in self._record.workers and line:
-            self._record.workers[name].words = line
+    def note_line(self, name: str, line: str) -> None:
+        """Take note of a line that a process has printed: it may be why it fails."""
+        worker, message = self._record.workers.get(name), printed(line).message.strip()
+        if worker is None or not message:
+            return
+        worker.last_line = message
+        if printed(line).level in ("ERROR", "CRITICAL") or self._ends_traceback(name, line):
+            worker.error = message
+
+    def _ends_traceback(self, name: str, line: str) -> bool:
+        """Return whether a line is the error below a traceback."""
+        if line.startswith("Traceback (most recent call last)"):
+            self._in_traceback.add(name)
+        elif name in self._in_traceback and not line.startswith(" "):
+            self._in_traceback.remove(name)
+            return True
+        return False
+
+    def note_decided_by(self, name: str) -> None:
+        """Take note of the process whose end is the end of the run."""
+        self._decided_by = name
 
     def failure(self) -> str | None:
-        """Return which process has failed first, and its last words; None if none has."""
-        for name in self._ended:
-            worker = self._record.workers[name]
-            if worker.has_failed:
-                return f"{name} {worker.state()}: {worker.words}"
-        return None
+        """Return which process has ended the run by its failure, and its error; None if none."""
+        worker = self._record.workers.get(self._decided_by or "")
+        if worker is None or not worker.has_failed:
+            return None
+        return f"{self._decided_by} {worker.state()}: {worker.said}"
 
     def note_status(self, status: int) -> None:
         """Take note of the exit status of this process, which is about to end."""
@@ -153,14 +189,21 @@ class RunRecorder:
         self._write()
 
     def _write(self) -> None:
+        try:
+            self._replace()
+            self._complaint.forget()
+        except OSError as error:
+            self._complaint.say(self._why_not(error))
+
+    def _replace(self) -> None:
         """Replace the file, so that a reader finds a whole one."""
         self._written_at = self._clock()
         new = self._path.with_suffix(".new")
-        try:
-            new.write_text(self._record.model_dump_json(indent=1), encoding="utf-8")
-            new.replace(self._path)
-        except OSError as error:
-            raise ConfigurationError(f"cannot write {self._path}: {error.strerror}") from error
+        new.write_text(self._record.model_dump_json(indent=1), encoding="utf-8")
+        new.replace(self._path)
+
+    def _why_not(self, error: OSError) -> str:
+        return f"cannot write {self._path}: {error.strerror}"
 
 
 def table(rows: Iterable[tuple[str, ...]]) -> str:

@@ -204,6 +204,7 @@ class Runner:
             return
         if self._status is None:
             self._status = code
+            self._printer.note_decided_by(process.name)
         self._stop()
 
     def _others_run_on(self, name: str, code: int) -> bool:

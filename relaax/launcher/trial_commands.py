@@ -1,4 +1,4 @@
-"""What ``relaax-experiment`` does about a trial that another shell runs: status, logs, stop."""
+"""Commands for a trial that another shell runs: status, logs, stop."""
 
 import os
 import sys
@@ -8,9 +8,12 @@ from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
+import psutil
+
 from relaax.configuration.exit_status import FAILURE
 from relaax.errors import ConfigurationError, did_you_mean_one_of
-from relaax.launcher.run_record import NAME, RunRecord, how_it_ended, read_record, table
+from relaax.launcher.run_record import NAME, Process, RunRecord, how_it_ended, read_record, table
+from relaax.launcher.runner import TIMED_OUT
 from relaax.launcher.trial_log import TrialLog
 
 #: Exit status of ``status`` where the trial does not run: as of services' commands.
@@ -19,8 +22,11 @@ IS_OVER = 3
 #: How often the end of a trial is looked for.
 _LOOK_S = 0.1
 
-#: What Ctrl-C and SIGTERM end a run with: it was stopped, and has not failed.
-STOPPED = (130, 143)
+#: Exit status after Ctrl-C.
+_INTERRUPTED = 130
+
+#: Exit statuses of runs that have not failed: the end, Ctrl-C, SIGTERM, the time-out.
+ORDERLY = (0, _INTERRUPTED, 143, TIMED_OUT)
 
 
 @dataclass(frozen=True)
@@ -81,17 +87,18 @@ def show_status(place: TrialPlace) -> int:
     print(f"{place} {_state_of(record)} (pid {launcher.pid})")
     rows = [("process", "state", "pid", "since", "said")]
     for name, worker in record.workers.items():
-        said = worker.words if worker.has_failed else worker.progress
-        rows.append((name, worker.state(), str(worker.pid or "-"), str(worker.since), said))
+        rows.append((name, worker.state(), str(worker.pid or "-"), str(worker.since), worker.said))
     print(table(rows))
     if runs:
         return 0
-    return IS_OVER if launcher.status in (0, *STOPPED) else FAILURE
+    return IS_OVER if launcher.status in ORDERLY else FAILURE
 
 
 def show_logs(place: TrialPlace, worker: str | None, count: int | None, follow: bool) -> int:
     """Print the last ``count`` lines of a trial's log, and, to ``follow``, those of its run."""
     record = place.read()
+    if follow:
+        _require_here(place, record)
     if worker is not None and worker not in record.workers:
         raise ConfigurationError(
             f"{place} has no process {worker!r}; there are: {', '.join(record.workers)}"
@@ -101,7 +108,7 @@ def show_logs(place: TrialPlace, worker: str | None, count: int | None, follow: 
             for line in _lines(log, count, record if follow else None):
                 print(line, flush=follow)
     except KeyboardInterrupt:
-        return STOPPED[0]
+        return _INTERRUPTED
     except BrokenPipeError:  # as after | head
         with open(os.devnull, "w") as nowhere:
             os.dup2(nowhere.fileno(), sys.stdout.fileno())
@@ -122,10 +129,7 @@ def stop_trial(place: TrialPlace, timeout_s: float) -> int:
     """
     record = place.read()
     _require_here(place, record)
-    launcher = record.launcher.running()
-    if launcher is None:
-        raise ConfigurationError(f"{place} does not run: it {_state_of(record)}")
-    launcher.terminate()
+    _ask_to_stop(place, record.launcher)
     until = time.monotonic() + timeout_s
     while record.launcher.running() is not None and time.monotonic() < until:
         time.sleep(_LOOK_S)
@@ -143,6 +147,21 @@ def stop_trial(place: TrialPlace, timeout_s: float) -> int:
     print(table((name, worker.state()) for name, worker in ended.workers.items()))
     print(f"{place} {_state_of(ended)}")
     return 0
+
+
+def _ask_to_stop(place: TrialPlace, launcher: Process) -> None:
+    running = launcher.running()
+    try:
+        if running is not None:
+            running.terminate()
+            return
+    except psutil.AccessDenied as error:
+        raise ConfigurationError(
+            f"{place} may not be stopped: process {launcher.pid} belongs to another user"
+        ) from error
+    except psutil.NoSuchProcess:
+        pass  # it has ended meanwhile
+    raise ConfigurationError(f"{place} does not run: it {_state_of(place.read())}")
 
 
 def _state_of(record: RunRecord) -> str:

@@ -96,7 +96,7 @@ def test_a_trial_is_seen_and_ended_by_another_shell(tmp_path: Path) -> None:
     programs = Path(sys.executable).parent
     with subprocess.Popen(
         [programs / "relaax-experiment", "run", str(EXAMPLE), *names],
-        cwd=tmp_path, stdout=subprocess.PIPE, text=True,
+        cwd=tmp_path, stdout=subprocess.DEVNULL,
     ) as run:  # fmt: skip
         try:
             status = wait_for(

@@ -1,6 +1,7 @@
 """The state of a run in a file, for other shells."""
 
 import os
+import shutil
 import subprocess
 import sys
 
@@ -59,17 +60,53 @@ def test_progress_is_written_once_a_second_and_ends_at_once(tmp_path, child):
     assert read_record(path).launcher.status == 0
 
 
-def test_the_process_that_has_failed_first_is_named_with_its_last_words(tmp_path, child):
+def test_the_process_whose_failure_has_ended_the_run_is_named_with_its_error(tmp_path, child):
     recorder = RunRecorder(tmp_path / "run.json")
-    for name in ("ps", "actors", "trainer"):
+    for name in ("ps", "evaluator", "actors", "trainer"):
         recorder.note_start(name, child.pid)
-        recorder.note_words(name, f"the words of {name}")
-    recorder.note_end("ps", 0)
+        recorder.note_line(name, f"the words of {name}")
+    recorder.note_end("evaluator", 143)  # it was stopped, and the others ran on
     assert recorder.failure() is None
-    recorder.note_words("actors", "RuntimeError: the plant is off")
     recorder.note_end("actors", 1)
+    recorder.note_decided_by("actors")
     recorder.note_end("trainer", -15)
-    assert recorder.failure() == "actors ended with status 1: RuntimeError: the plant is off"
+    assert recorder.failure() == "actors ended with status 1: the words of actors"
+
+
+@pytest.mark.parametrize(
+    ("lines", "error"),
+    [
+        (["relaax-actor: error: no such game", "bye"], "relaax-actor: error: no such game"),
+        (["2026-11-28 21:00:00,000:7:ERROR:the plant is off", "bye"], "the plant is off"),
+        (["2026-11-28 21:00:00,000:7:INFO:the plant is on"], "the plant is on"),
+        (
+            ["x: error: an earlier one", "Traceback (most recent call last):", "  File", "E: off"],
+            "E: off",
+        ),
+    ],
+)
+def test_the_error_of_a_process_is_not_hidden_by_later_lines(tmp_path, child, lines, error):
+    recorder = RunRecorder(tmp_path / "run.json")
+    recorder.note_start("actors", child.pid)
+    for line in lines:
+        recorder.note_line("actors", line)
+    recorder.note_end("actors", 1)
+    assert read_record(tmp_path / "run.json").workers["actors"].said == error
+
+
+def test_a_run_goes_on_where_its_record_cannot_be_written_any_more(tmp_path, child, caplog):
+    folder = tmp_path / "trial"
+    with pytest.raises(ConfigurationError, match="cannot write"):
+        RunRecorder(folder / "run.json")
+    folder.mkdir()
+    recorder = RunRecorder(folder / "run.json")
+    shutil.rmtree(folder)
+    recorder.note_start("trainer", child.pid)
+    recorder.note_end("trainer", 0)
+    assert caplog.text.count("cannot write") == 1
+    folder.mkdir()
+    recorder.note_status(0)
+    assert read_record(folder / "run.json").launcher.status == 0
 
 
 def test_a_record_of_another_version_is_refused(tmp_path):

@@ -64,12 +64,16 @@ class Printed:
     def __init__(self):
         self.lines = []
         self.ended = {}
+        self.decided_by = None
 
     def note_start(self, name, group):
         assert group > 100
 
     def note_end(self, name, status):
         self.ended[name] = status
+
+    def note_decided_by(self, name):
+        self.decided_by = name
 
     def make_room_for(self, names):
         assert "system" in names
@@ -113,6 +117,7 @@ def _run(machines, printed, monkeypatch):
 
 def test_lines_are_printed_with_the_name_and_one_status_is_all_s(run, machines, printed):
     assert run(ps=[b"one\n", b"two\n", 3], env=[b"three\n"]) == 3
+    assert printed.decided_by == "ps"
     for line in ("ps: one", "ps: two", "env: three", "system: ps started (pid=101 at 10.0.0.2)"):
         assert line in printed.lines
     assert machines.signals == [("env", signal.SIGTERM)]
@@ -137,6 +142,7 @@ def test_on_option_the_others_run_on_when_one_fails_and_the_end_of_the_training_
         last = threading.Thread(target=end_last, args=(status,))
         last.start()
         assert run(rules=rules, ps=[], env=[3], rlx=[-9]) == status
+        assert printed.decided_by == "ps"
         last.join()
         assert printed.ended == {"ps": status, "env": 3, "rlx": -9}
     assert machines.signals == []
