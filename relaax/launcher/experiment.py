@@ -6,6 +6,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 
 from relaax import __version__
@@ -15,8 +16,7 @@ from relaax.experiments.checks import mistakes
 from relaax.experiments.files import experiments_in, load_experiment
 from relaax.experiments.trial import HOST, Trial
 from relaax.experiments.written import NamedExperiment, to_yaml
-from relaax.launcher.main import add_run_options, run_words
-from relaax.launcher.main import main as train
+from relaax.launcher.main import add_run_options, run_procfile, run_rules
 from relaax.launcher.ports import free_port, reserved
 from relaax.launcher.run_record import RunRecorder
 from relaax.launcher.runner import Keys
@@ -160,15 +160,16 @@ def _run(arguments: argparse.Namespace) -> int:
         trial = Trial(experiment, place.folder, next_port, gpus, arguments.registry)
         procfile = trial.write()
         print(f"{place} in {place.folder}", flush=True)
-        arguments.timeout = arguments.timeout or experiment.config.timeout_seconds
-        words = [str(procfile), "--log-file", str(place.log), *run_words(arguments)]
         record = RunRecorder(place.record)
         keys = {
             name: Keys(info.host_key, tuple(info.watch_keys))
             for name, info in trial.information().items()
             if info.host_key or info.watch_keys
         }
-        status = train(words, record, keys)
+        rules = run_rules(arguments)
+        timeout_s = rules.timeout_s or experiment.config.timeout_seconds
+        rules = replace(rules, timeout_s=timeout_s, keys=keys)
+        status = run_command(_NAME, lambda: run_procfile(procfile, place.log, rules, record))
         record.note_status(status)
         failure = None if status in ORDERLY else record.failure()
         if failure is not None:

@@ -28,7 +28,7 @@ import os
 import secrets
 import signal
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
@@ -64,7 +64,7 @@ from relaax.launcher.new_application import steps_of_algorithm, write_new_algori
 from relaax.launcher.ports import require_free_ports
 from relaax.launcher.process_log import ProcessLog, incarnation, log_beside_checkpoints
 from relaax.launcher.run_record import RunRecorder
-from relaax.launcher.runner import Engine, Keys, Runner, RunRules
+from relaax.launcher.runner import Engine, Runner, RunRules
 from relaax.launcher.serial import one_process
 from relaax.processes.run_variables import INCARNATION, RUN
 from relaax.processes.whole_numbers import positive
@@ -97,27 +97,30 @@ class Target:
     address: str
 
 
-def main(
-    words: Sequence[str] | None = None,
-    record: RunRecorder | None = None,
-    keys: Mapping[str, Keys] | None = None,
-) -> int:
-    """Run a Procfile and return the exit status; ``words`` stand for those of the command line.
-
-    The ``record`` has the state of the run; ``keys`` are those of lines by their names.
-    """
+def main() -> int:
+    """Run the command line and return the exit status."""
     parser = _parser()
-    arguments = parser.parse_args(words)
+    arguments = parser.parse_args()
     if not arguments.serial and arguments.steps is not None:
         parser.error("--steps is for --serial")
     for option in (*_OF_RUNS, "concurrency", "on", "log_file", *_AMOUNTS):
         if arguments.serial and getattr(arguments, option):
             parser.error(f"--{option.replace('_', '-')} is for processes: --serial starts none")
-    return run_command(_NAME, lambda: _carry_out(arguments, record, keys or {}))
+    return run_command(_NAME, lambda: _carry_out(arguments, run_rules(arguments)))
+
+
+def run_procfile(procfile: Path, log_file: Path, rules: RunRules, record: RunRecorder) -> int:
+    """Run a Procfile on this machine and return the exit status; ConfigurationError.
+
+    The ``record`` has the state of the run.
+    """
+    arguments = _parser().parse_args([])
+    arguments.procfile, arguments.log_file = procfile, log_file
+    return _carry_out(arguments, rules, record)
 
 
 def _carry_out(
-    arguments: argparse.Namespace, record: RunRecorder | None, keys: Mapping[str, Keys]
+    arguments: argparse.Namespace, rules: RunRules, record: RunRecorder | None = None
 ) -> int:
     if arguments.new_algorithm is not None:
         return _write_algorithm(arguments.new_algorithm)
@@ -139,7 +142,6 @@ def _carry_out(
         known = [each for each in processes if each.is_started_here or arguments.concurrency]
         require_free_ports(known, arguments.procfile)
     log = _log(_log_path(arguments, processes))
-    rules = RunRules(arguments.restart, arguments.ignore_worker_error, arguments.timeout, keys)
     return _run(processes, arguments, rules, log, record)
 
 
@@ -282,14 +284,9 @@ def add_run_options(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def run_words(arguments: argparse.Namespace) -> list[str]:
-    """Return the words of those options."""
-    words = []
-    for option in _OF_RUNS:
-        value, flag = getattr(arguments, option), f"--{option.replace('_', '-')}"
-        if value:
-            words += [flag] if value is True else [flag, str(value)]
-    return words
+def run_rules(arguments: argparse.Namespace) -> RunRules:
+    """Return the rules that those options say."""
+    return RunRules(arguments.restart, arguments.ignore_worker_error, arguments.timeout)
 
 
 def _seconds(text: str) -> float:

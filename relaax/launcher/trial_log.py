@@ -25,19 +25,21 @@ class TrialLog:
         self._path = path
         self._worker = worker
         #: Where in the newest file the lines end that were returned.
-        self._file: IO[str] | None = None
+        self._file: IO[bytes] | None = None
 
     def last(self, count: int | None) -> list[str]:
-        """Return the last lines, with those of older files; None for all."""
-        found: deque[str] = deque(maxlen=count)
-        for number in range(OLDER_FILES, 0, -1):
-            older = Path(f"{self._path}.{number}")
-            with suppress(FileNotFoundError), _opened(older) as file:
-                found.extend(self._own(file))
+        """Return the last lines, with those of older files as far as needed; None for all."""
+        lines: list[str] = []
         with suppress(FileNotFoundError):
-            self._file = _opened(self._path)
-            found.extend(self._own(self._file))
-        return list(found)
+            self._file = self._path.open("rb")
+            lines = self._last_of(self._file, count)
+        for number in range(1, OLDER_FILES + 1):
+            if count is not None and len(lines) >= count:
+                break
+            with suppress(FileNotFoundError), Path(f"{self._path}.{number}").open("rb") as file:
+                if not self._is_newest(os.fstat(file.fileno())):  # it was renamed meanwhile
+                    lines = self._last_of(file, count) + lines
+        return lines if count is None else lines[-count:]
 
     def follow(self, goes_on: Callable[[], bool]) -> Iterator[str]:
         """Yield each line after those that were returned, as long as ``goes_on`` says."""
@@ -59,23 +61,23 @@ class TrialLog:
             yield from self._own(self._file)
         with suppress(FileNotFoundError):
             newest = self._path.stat()
-            if self._file is None or not os.path.samestat(newest, os.fstat(self._file.fileno())):
+            if not self._is_newest(newest):
                 self.close()
-                self._file = _opened(self._path)
+                self._file = self._path.open("rb")
                 yield from self._own(self._file)
 
-    def _own(self, file: IO[str]) -> Iterator[str]:
+    def _is_newest(self, found: os.stat_result) -> bool:
+        """Return whether a file is the one that is open as the newest."""
+        return self._file is not None and os.path.samestat(found, os.fstat(self._file.fileno()))
+
+    def _last_of(self, file: IO[bytes], count: int | None) -> list[str]:
+        return list(deque(self._own(file), maxlen=count))
+
+    def _own(self, file: IO[bytes]) -> Iterator[str]:
         """Yield the whole lines of the worker that are in a file from now on."""
-        while True:
-            at = file.tell()
-            line = file.readline()
-            if not line.endswith("\n"):  # the end of the file, or of what is written yet
-                file.seek(at)
-                return
-            found = _BEFORE.match(line)
+        while (line := file.readline()).endswith(b"\n"):
+            text = line.decode(errors="replace").rstrip("\r\n")
+            found = _BEFORE.match(text)
             if self._worker is None or (found is not None and found["process"] == self._worker):
-                yield line.removesuffix("\n")
-
-
-def _opened(path: Path) -> IO[str]:
-    return path.open(encoding="utf-8", errors="replace")
+                yield text
+        file.seek(-len(line), os.SEEK_CUR)  # it is read again when it is whole

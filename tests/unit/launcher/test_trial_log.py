@@ -43,7 +43,17 @@ def test_lines_of_a_file_that_was_renamed_count(path, writer):
     writer("ps", "one")
     path.rename(f"{path}.1")
     writer("ps", "two")
-    assert last(path, None) == ["one", "two"]
+    assert last(path, None) == last(path, 3) == ["one", "two"]
+
+
+def test_older_files_are_read_only_as_far_as_their_lines_are_asked_for(path, writer):
+    path.with_name("log.2").mkdir()  # which cannot be read
+    writer("ps", "one", "two")
+    path.rename(f"{path}.1")
+    writer("ps", "three")
+    assert last(path, 2) == ["two", "three"]
+    with pytest.raises(IsADirectoryError):
+        last(path, 4)
 
 
 def test_further_lines_follow_also_in_a_new_file_until_the_end(path, writer):
