@@ -12,6 +12,23 @@ from relaax.experiments.written import NamedExperiment, from_yaml
 
 _YAML = (".yaml", ".yml")
 
+#: Where a file is looked for by its name without its ending: here, and in RELAAX's own folder.
+_FOLDERS = (Path(), Path("examples/experiments"))
+
+
+def file_of(word: Path) -> Path:
+    """Return the file of experiments for ``word``: itself, or that of a name such as cartpole.
+
+    ConfigurationError, which lists the files that were looked for, where there is none.
+    """
+    if word.is_file() or word.suffix:
+        return word
+    looked_for = [folder / f"{word}{suffix}" for folder in _FOLDERS for suffix in (".py", *_YAML)]
+    for file in looked_for:
+        if file.is_file():
+            return file
+    raise ConfigurationError(f"there is no file {word}, nor {', '.join(map(str, looked_for))}")
+
 
 def experiments_in(file: Path) -> list[str]:
     """Return the names of the experiments of a file, in their order."""
@@ -21,7 +38,7 @@ def experiments_in(file: Path) -> list[str]:
 
 
 def load_experiment(file: Path, name: str | None = None) -> NamedExperiment:
-    """Return an experiment of a file, by its name where there are several.
+    """Return an experiment of a file; without a name the only one, or that with the file's name.
 
     ConfigurationError where there is no such file or name.
     """
@@ -44,6 +61,8 @@ def load_experiment(file: Path, name: str | None = None) -> NamedExperiment:
 def _chosen(file: Path, names: list[str], name: str | None) -> str:
     if name is None and len(names) == 1:
         return names[0]
+    if name is None and file.stem in names:
+        return file.stem
     there = ", ".join(names) or "no experiments"
     if name is None:
         raise ConfigurationError(f"{file} has {there}: choose one with -e")

@@ -13,7 +13,7 @@ from relaax import __version__
 from relaax.configuration import run_command
 from relaax.errors import ConfigurationError
 from relaax.experiments.checks import mistakes
-from relaax.experiments.files import experiments_in, load_experiment
+from relaax.experiments.files import experiments_in, file_of, load_experiment
 from relaax.experiments.trial import HOST, Trial
 from relaax.experiments.written import NamedExperiment, to_yaml
 from relaax.launcher.main import add_run_options, run_procfile, run_rules
@@ -68,9 +68,19 @@ def _parser() -> argparse.ArgumentParser:
     for name, meaning in _MEANINGS.items():
         command = commands.add_parser(name, help=meaning, description=meaning)
         if name in _OF_FILES:
-            command.add_argument("file", type=Path, metavar="FILE", help="a .py or .yaml file")
+            command.add_argument(
+                "file",
+                type=Path,
+                metavar="FILE",
+                help="a .py or .yaml file, or its name without the ending, where it is in this "
+                "folder or in examples/experiments",
+            )
         if name != "list":
-            default = " (default: the only one of the file)" if name in _OF_FILES else ""
+            default = (
+                " (default: the only one of the file, or the one with its name)"
+                if name in _OF_FILES
+                else ""
+            )
             command.add_argument(
                 "-e",
                 "--experiment",
@@ -222,14 +232,14 @@ def _show(arguments: argparse.Namespace) -> int:
 
 
 def _list(arguments: argparse.Namespace) -> int:
-    for name in experiments_in(arguments.file):
+    for name in experiments_in(file_of(arguments.file)):
         print(name)
     return 0
 
 
 def _checked(arguments: argparse.Namespace) -> NamedExperiment:
     """Return the experiment; ConfigurationError with each mistake in it."""
-    experiment = load_experiment(arguments.file, arguments.experiment)
+    experiment = load_experiment(file_of(arguments.file), arguments.experiment)
     found = mistakes(experiment)
     if found:
         raise ConfigurationError("; ".join(found))

@@ -1,5 +1,7 @@
 """Experiments as Python and as YAML: the same object either way, and mistakes by name."""
 
+from pathlib import Path
+
 import pytest
 
 from relaax.configuration.actor_agents import ActorAgents
@@ -21,7 +23,7 @@ from relaax.experiments import (
     WorkerInformation,
 )
 from relaax.experiments.checks import mistakes
-from relaax.experiments.files import experiments_in, load_experiment
+from relaax.experiments.files import experiments_in, file_of, load_experiment
 from relaax.experiments.trial import Trial
 from relaax.experiments.written import NamedExperiment, from_yaml, to_yaml
 
@@ -310,6 +312,19 @@ def test_a_file_of_python_has_the_experiments_that_it_registers(tmp_path):
         load_experiment(file)
     with pytest.raises(ConfigurationError, match="no experiment 'secund'; it has first, second"):
         load_experiment(file, "secund")
+    assert load_experiment(file.rename(tmp_path / "first.py")).name == "first"
+
+
+def test_a_file_is_found_by_its_name_here_and_in_the_folder_of_examples(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    examples = Path("examples/experiments")
+    with pytest.raises(ConfigurationError, match=f"nor pong.py.*{examples}/pong.yml"):
+        file_of(Path("pong"))
+    examples.mkdir(parents=True)
+    for file in (examples / "pong.yaml", Path("pong.py")):  # those of this folder come first
+        file.touch()
+        assert file_of(Path("pong")) == file
+    assert file_of(examples / "pong.yaml") == examples / "pong.yaml"
 
 
 def trial_of(described, directory, gpus=None, registry=None):
