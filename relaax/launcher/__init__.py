@@ -7,7 +7,7 @@
 ``check``             mistakes and doubts before anything is started
 ``experiment``        the command ``relaax-experiment``, which runs the processes of a trial
 ``run_record``        the state of a run in a file
-``trial_commands``    what another shell does about a trial: status, logs, stop
+``trial_commands``    commands for a trial that another shell runs: status, logs, stop
 ``trial_log``         the lines of a trial's log
 ``new_application``   the command ``relaax-new``, and folders to start from
 ``application_template``  the environment that ``relaax-new`` writes

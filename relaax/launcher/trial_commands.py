@@ -1,6 +1,7 @@
 """Commands for a trial that another shell runs: status, logs, stop."""
 
 import os
+import signal
 import sys
 import time
 from collections.abc import Iterator
@@ -22,11 +23,8 @@ IS_OVER = 3
 #: How often the end of a trial is looked for.
 _LOOK_S = 0.1
 
-#: Exit status after Ctrl-C.
-_INTERRUPTED = 130
-
 #: Exit statuses of runs that have not failed: the end, Ctrl-C, SIGTERM, the time-out.
-ORDERLY = (0, _INTERRUPTED, 143, TIMED_OUT)
+ORDERLY = (0, 128 + signal.SIGINT, 128 + signal.SIGTERM, TIMED_OUT)
 
 
 @dataclass(frozen=True)
@@ -108,7 +106,7 @@ def show_logs(place: TrialPlace, worker: str | None, count: int | None, follow: 
             for line in _lines(log, count, record if follow else None):
                 print(line, flush=follow)
     except KeyboardInterrupt:
-        return _INTERRUPTED
+        return 128 + signal.SIGINT
     except BrokenPipeError:  # as after | head
         with open(os.devnull, "w") as nowhere:
             os.dup2(nowhere.fileno(), sys.stdout.fileno())
