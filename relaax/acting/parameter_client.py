@@ -29,21 +29,25 @@ class PullRule:
     """
 
     mode: FetchMode = "step"
-    interval: int = 10
+    interval: float = 10
 
     def __post_init__(self) -> None:
         if self.mode not in get_args(FetchMode):
             raise ConfigurationError(
                 f"parameters are fetched by 'step', 'episode' or 'second', not by {self.mode!r}"
             )
-        if self.interval < 1:
+        least = 0 if self.mode == "second" else 1
+        if self.interval < least:
             raise ConfigurationError(
-                f"parameters are fetched every 1 or more {self.mode}s, not every {self.interval}"
+                f"parameters are fetched every {least} or more {self.mode}s, not every "
+                f"{self.interval:g}"
             )
 
     def tracker(self) -> "PeriodicTracker | ClockTracker":
         """Return the count of steps, of episodes, or of seconds, that says when to fetch."""
-        return (ClockTracker if self.mode == "second" else PeriodicTracker)(self.interval)
+        if self.mode == "second":
+            return ClockTracker(self.interval)
+        return PeriodicTracker(int(self.interval))
 
 
 class ClockTracker:

@@ -259,6 +259,8 @@ DirectoryOption = Annotated[Path, BeforeValidator(_path), Flag("DIR")]
 FileOption = Annotated[Path, BeforeValidator(_path), Flag("FILE")]
 LevelOption = Annotated[LogLevel, Flag("LEVEL")]
 SecondsOption = Annotated[PositiveFloat, Flag("SECONDS")]
+#: A count, or seconds.
+IntervalOption = Annotated[PositiveFloat, Flag("N")]
 CountOption = Annotated[PositiveInt, BeforeValidator(_count), Flag("N")]
 WholeOption = Annotated[NonNegativeInt, BeforeValidator(_count), Flag("N")]
 RestoreOption = Annotated[str, BeforeValidator(_restore), Flag("latest|latest-N|best|STEP")]

@@ -332,8 +332,9 @@ class ActorOptions(DeliveringOptions, LogOptions, AccessOptions):
     fetch_parameter_mode: kinds.FetchModeOption = option(
         "step", "whether actors fetch the parameters by steps, by episodes or by seconds"
     )
-    fetch_parameter_interval: kinds.CountOption = option(
-        10, "fetch the parameters before each so many-th step, or episode, or after so many seconds"
+    fetch_parameter_interval: kinds.IntervalOption = option(
+        10.0,
+        "fetch the parameters before each so many-th step, or episode, or after so many seconds",
     )
     limit_episode_length: kinds.CountOption | None = option(
         None, "cut an episode off after so many steps"
@@ -357,6 +358,12 @@ class ActorOptions(DeliveringOptions, LogOptions, AccessOptions):
             raise ConfigurationError("--env: is missing: which environment is acted in?")
         if self.deterministic and self.mode != "training":
             raise ConfigurationError("--deterministic: no effect with --mode eval_...")
+        interval = self.fetch_parameter_interval
+        if self.fetch_parameter_mode != "second" and not interval.is_integer():
+            raise ConfigurationError(
+                "--fetch-parameter-interval: must be a whole number of "
+                f"{self.fetch_parameter_mode}s, is {interval:g}"
+            )
         if self.agents is not None:
             self.require_none_of(
                 (
@@ -365,6 +372,10 @@ class ActorOptions(DeliveringOptions, LogOptions, AccessOptions):
                     "fetch_parameter_mode",
                     "fetch_parameter_interval",
                     "inference_servers",
+                    "learner",
+                    "replay_servers",
+                    "when_full",
+                    "limit_episode_length",
                 ),
                 "with --agents each group has its own in the file",
             )

@@ -6,6 +6,7 @@
 ``written``      experiments as YAML, and back
 ``files``        reads experiments of files
 ``checks``       what does not fit together in an experiment
+``stream_checks`` the same between streams, policies and trainers
 ``policies``     the section of an algorithm that a trainer and its policy describe
 ``gpus``         which GPU each process of a trial sees
 ``trial``        the files and command lines of a trial on this machine

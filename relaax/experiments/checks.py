@@ -4,17 +4,20 @@ from collections.abc import Iterator
 
 from relaax.configuration.actor_agents import AgentSamples
 from relaax.experiments.policies import section_of
+from relaax.experiments.stream_checks import mistakes_of_streams, unused_streams
 from relaax.experiments.workers import ActorWorker, AgentSpec, InferenceStream, SampleStream
 from relaax.experiments.written import KINDS, NamedExperiment
 
-_INLINE, _NAME = InferenceStream.Type.INLINE, InferenceStream.Type.NAME
+_INLINE = InferenceStream.Type.INLINE
 _IN_TURN = SampleStream.Type.NAME_ROUND_ROBIN
 
 
 def mistakes(experiment: NamedExperiment) -> list[str]:
     """Return a sentence for each mistake."""
-    found = [*_counts(experiment), *_actors(experiment), *_policies(experiment)]
-    return [*found, *_keys(experiment)]
+    found = [*_counts(experiment), *_actors(experiment), *mistakes_of_streams(experiment)]
+    found += _keys(experiment)
+    # A stream whose name is wrong at one end has no user at the other: this is said once.
+    return found or list(unused_streams(experiment))
 
 
 def _counts(experiment: NamedExperiment) -> Iterator[str]:
@@ -48,7 +51,7 @@ def _actors(experiment: NamedExperiment) -> Iterator[str]:
     said: set[str] = set()
     for number, actor in enumerate(experiment.config.actors):
         lengths = _lengths(actor, experiment)
-        for mistake in (*_specs(actor), *_streams(actor, experiment), *lengths):
+        for mistake in (*_specs(actor), *lengths):
             if mistake not in said:
                 yield f"actors: {number}: {mistake}"
             said.add(mistake)
@@ -60,9 +63,13 @@ def _specs(actor: ActorWorker) -> Iterator[str]:
             ("inference_stream_idx", [spec.inference_stream_idx], len(actor.inference_streams)),
             ("sample_stream_idx", spec.sample_streams, len(actor.sample_streams)),
         ):
+            kind = key.removesuffix("_stream_idx")
             for index in indices:
                 if index >= count:
-                    yield f"agent_specs: {number}: {key}: is {index}, and there are {count}"
+                    yield (
+                        f"agent_specs: {number}: {key}: {index} is no place in {kind}_streams, "
+                        f"which has {count} (the first is 0)"
+                    )
         if len(spec.sample_streams) > 1 and any(
             stream.type_ is _IN_TURN for stream in _streams_of(actor, spec)
         ):
@@ -87,8 +94,9 @@ def _samples(actor: ActorWorker, spec: AgentSpec) -> Iterator[str]:
         yield "pad_trajectory: needs max_num_steps of the actor worker"
     types = {stream.type_ for stream in _streams_of(actor, spec)}
     if types == {SampleStream.Type.NULL}:
-        for key in AgentSamples.model_fields.keys() & spec.model_fields_set:
-            yield f"{key}: no effect with a sample stream of the type NULL"
+        for key in AgentSamples.model_fields:
+            if key in spec.model_fields_set:
+                yield f"{key}: no effect with a sample stream of the type NULL"
     if spec.require_one_version and spec.inference_stream_idx < len(actor.inference_streams):
         why = _versions_change(actor, actor.inference_streams[spec.inference_stream_idx])
         if why is not None:
@@ -127,53 +135,3 @@ def _versions_change(actor: ActorWorker, stream: InferenceStream) -> str | None:
             "environments is reset: make it 1"
         )
     return None
-
-
-def _streams(actor: ActorWorker, experiment: NamedExperiment) -> Iterator[str]:
-    config = experiment.config
-    served = {each.inference_stream.stream_name for each in config.policies}
-    taken = {each.sample_stream.stream_name for each in config.trainers}
-    for inference in actor.inference_streams:
-        if inference.type_ is _NAME and inference.stream_name not in served:
-            yield _unknown("inference stream", inference.stream_name, served, "policy worker")
-    for sample in actor.sample_streams:
-        if sample.type_ is not SampleStream.Type.NULL and sample.stream_name not in taken:
-            yield _unknown("sample stream", sample.stream_name, taken, "trainer")
-
-
-def _policies(experiment: NamedExperiment) -> Iterator[str]:
-    config = experiment.config
-    trained = {trainer.policy_name for trainer in config.trainers}
-    users = [(f"policies: {n}", worker.policy_name) for n, worker in enumerate(config.policies)]
-    users += [
-        (f"actors: {n}", stream.policy_name)
-        for n, actor in enumerate(config.actors)
-        for stream in actor.inference_streams
-        if stream.policy_name is not None
-    ]
-    for place, name in users:
-        if name not in trained:
-            yield f"{place}: {_unknown('policy', name, trained, 'trainer')}"
-    by_stream: dict[str, str] = {}
-    for number, worker in enumerate(config.policies):
-        stream = worker.inference_stream
-        if stream.type_ is not _NAME:
-            yield f"policies: {number}: inference_stream: must be the name of a stream"
-        elif by_stream.setdefault(stream.stream_name, worker.policy_name) != worker.policy_name:
-            yield (
-                f"policies: {number}: the stream {stream.stream_name!r} has another policy, "
-                f"{by_stream[stream.stream_name]!r}"
-            )
-    for number, trainer in enumerate(config.trainers):
-        for other in config.trainers[:number]:
-            if other.policy_name == trainer.policy_name and other != trainer:
-                yield (
-                    f"trainers: {number}: another trainer of policy {trainer.policy_name!r} has "
-                    "other keys; trainers of one policy are alike"
-                )
-                break
-
-
-def _unknown(kind: str, name: str, known: set[str], owner: str) -> str:
-    there = ", ".join(sorted(known)) or "no names"
-    return f"no {owner} has the {kind} {name!r}; there are: {there}"

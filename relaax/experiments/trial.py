@@ -29,6 +29,10 @@ from relaax.experiments.written import NamedExperiment, to_yaml
 
 HOST = "localhost"
 
+#: Folders of a trial: a file for each policy and a folder for what is learnt; a file for each group
+#: of actors.
+_POLICIES, _ACTORS = "policies", "actors"
+
 #: Types of environments that are there without being registered.
 ENVIRONMENT_TYPES: Mapping[str, str] = {"atari": "relaax.client.gymnasium_atari:relaax/Atari-v0"}
 
@@ -94,6 +98,7 @@ class Trial:
             own = [trainer for trainer in trainers if trainer.policy_name == name]
             ports = [free_port() for _ in range(1 + len(own))]
             self.policies[name] = TrainedPolicy(name, own, ports)
+        self.actor_groups = list(self._grouped_actors())
         #: The GPU of each process that wants one, by its name.
         self.gpus = {} if gpus is None else placed(self._wanted_gpus(), gpus)
 
@@ -108,14 +113,15 @@ class Trial:
                 f"{self.directory} has a trial of another form of this experiment: give this one "
                 "another name with -f, or remove that folder"
             )
-        self.directory.mkdir(parents=True, exist_ok=True)
+        for folder in (_POLICIES, _ACTORS):
+            (self.directory / folder).mkdir(parents=True, exist_ok=True)
         twin.write_text(text, encoding="utf-8")
         for policy in self.policies.values():
             content = yaml.safe_dump(self._configuration(policy), sort_keys=False)
-            self._file_of(policy.name).write_text(content, encoding="utf-8")
-        for group in self.actor_groups():
+            self._file_of(_POLICIES, policy.name).write_text(content, encoding="utf-8")
+        for group in self.actor_groups:
             content = yaml.safe_dump(self.agents_of(group), sort_keys=False)
-            self._file_of(group.name).write_text(content, encoding="utf-8")
+            self._file_of(_ACTORS, group.name).write_text(content, encoding="utf-8")
         procfile = self.directory / "Procfile"
         lines = (
             f"{name}: {self._start(name)} {shlex.join(words)}\n" for name, words in self.lines()
@@ -126,10 +132,10 @@ class Trial:
     def lines(self) -> Iterator[tuple[str, list[str]]]:
         """Yield the name and the command of each line of the Procfile."""
         for policy in self.policies.values():
-            file = str(self._file_of(policy.name))
+            file = str(self._file_of(_POLICIES, policy.name))
             yield f"{policy.name}-ps", ["relaax-parameter-server", "--config", file]
             for number, address in enumerate(policy.learners):
-                place = str(self.directory / policy.name / f"learner{number}")
+                place = str(self.directory / _POLICIES / policy.name / f"learner{number}")
                 yield (
                     f"{policy.name}-trainer{number}",
                     [
@@ -138,11 +144,11 @@ class Trial:
                     ],
                 )  # fmt: skip
         for number, worker in enumerate(self.experiment.config.policies):
-            file = str(self._file_of(worker.policy_name))
+            file = str(self._file_of(_POLICIES, worker.policy_name))
             # Actors find it by its name: the system chooses its port.
             words = ["relaax-inference-server", "--config", file, "--bind", f"{HOST}:0"]
             yield f"policy{number}", [*words, "--name", self._name_of(worker)]
-        yield from map(self._actor_line, self.actor_groups())
+        yield from map(self._actor_line, self.actor_groups)
 
     def information(self) -> dict[str, WorkerInformation]:
         """Return what is said about the worker of each line.
@@ -157,7 +163,7 @@ class Trial:
                 found[f"{policy.name}-trainer{number}"] = info
         for number, worker in enumerate(self.experiment.config.policies):
             found[f"policy{number}"] = worker.worker_info
-        for group in self.actor_groups():
+        for group in self.actor_groups:
             found[group.name] = group.worker.worker_info
         return found
 
@@ -175,7 +181,7 @@ class Trial:
             seen[name] += 1
         for number, (_, scheduling) in enumerate(self._scheduled("policies")):
             wanted[f"policy{number}"] = scheduling.gpu
-        for group in self.actor_groups():
+        for group in self.actor_groups:
             if group.gpu > 1:
                 raise ConfigurationError(
                     f"gpu: the {group.count} actors of {group.name} want {group.gpu:g} GPUs, and "
@@ -189,7 +195,7 @@ class Trial:
         workers, scheduling = getattr(self.experiment.config, kind), self.experiment.scheduling
         return list(zip(workers, scheduling.of_each(kind), strict=True))
 
-    def actor_groups(self) -> Iterator[ActorGroup]:
+    def _grouped_actors(self) -> Iterator[ActorGroup]:
         """Yield the actors that are alike, and deliver to the same learners."""
         actors = self.experiment.config.actors
         scheduling = self.experiment.scheduling.of_each("actors")
@@ -220,10 +226,16 @@ class Trial:
         policy, _ = self._way(actor.inference_streams[actor.agent_specs[0].inference_stream_idx])
         types = {**ENVIRONMENT_TYPES, **self.experiment.environments}
         made_by = types.get(actor.env.type_, actor.env.type_)
-        words = ["relaax-actor", "--config", str(self._file_of(policy)), "--env", made_by]
+        words = [
+            "relaax-actor",
+            "--config",
+            str(self._file_of(_POLICIES, policy)),
+            "--env",
+            made_by,
+        ]
         if actor.env.args:
             words += ["--env-kwargs", json.dumps(actor.env.args)]
-        words += ["--agents", str(self._file_of(group.name))]
+        words += ["--agents", str(self._file_of(_ACTORS, group.name))]
         return group.name, [*words, "--actors", str(group.count), "--seed", str(group.seed)]
 
     def agents_of(self, group: ActorGroup) -> dict[str, Any]:
@@ -247,7 +259,7 @@ class Trial:
     def _policy_words(self, actor: ActorWorker, spec: AgentSpec) -> list[str]:
         """Return options of ``relaax-actor``: the policy of agents, and how it is asked."""
         policy, way = self._way(actor.inference_streams[spec.inference_stream_idx])
-        return ["--config", str(self._file_of(policy)), *way]
+        return ["--config", str(self._file_of(_POLICIES, policy)), *way]
 
     def _sample_words(self, group: ActorGroup, spec: AgentSpec) -> list[str]:
         """Return options of ``relaax-actor``: where the steps of agents go.
@@ -294,8 +306,8 @@ class Trial:
         """Return the policy of a stream, and the options by which actors choose with it."""
         if stream.type_ is InferenceStream.Type.INLINE:
             seconds = stream.pull_interval_seconds
-            mode, interval = ("episode", 1) if seconds is None else ("second", seconds)
-            fetches = ["--fetch-parameter-mode", mode, "--fetch-parameter-interval", str(interval)]
+            mode, interval = ("episode", "1") if seconds is None else ("second", f"{seconds:g}")
+            fetches = ["--fetch-parameter-mode", mode, "--fetch-parameter-interval", interval]
             return str(stream.policy_name), fetches
         workers = self.experiment.config.policies
         served = next(each for each in workers if each.inference_stream == stream)
@@ -308,9 +320,9 @@ class Trial:
         own = f"names://{self.policies[worker.policy_name].parameter_server}"
         return f"{self._registry or own}/{path}"
 
-    def _file_of(self, name: str) -> Path:
+    def _file_of(self, folder: str, name: str) -> Path:
         """Return the file of a policy, or of a group of actors."""
-        return self.directory / f"{name}.yaml"
+        return self.directory / folder / f"{name}.yaml"
 
     def _lines_of(self, policy: TrainedPolicy) -> Iterator[str]:
         """Yield the names of the lines that evaluate a policy."""
@@ -319,12 +331,12 @@ class Trial:
         for number, worker in enumerate(self.experiment.config.policies):
             if worker.policy_name == policy.name:
                 yield f"policy{number}"
-        for group in self.actor_groups():
+        for group in self.actor_groups:
             if any(s.policy_name == policy.name for s in group.worker.inference_streams):
                 yield group.name
 
     def _configuration(self, policy: TrainedPolicy) -> dict[str, Any]:
-        place = self.directory / policy.name
+        place = self.directory / _POLICIES / policy.name
         section = section_of(self.experiment, policy.trainers[0])
         if any(name in self.gpus for name in self._lines_of(policy)):
             section["gpu"] = True

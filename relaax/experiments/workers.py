@@ -9,11 +9,32 @@ from collections.abc import Mapping
 from enum import Enum
 from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, Field, NonNegativeInt, PositiveInt, field_validator
+from pydantic import (
+    AfterValidator,
+    BeforeValidator,
+    Field,
+    NonNegativeInt,
+    PositiveFloat,
+    PositiveInt,
+    field_validator,
+)
 
 from relaax.algorithm_base import Section
 from relaax.algorithm_base.config_base import require_effect
 from relaax.configuration.actor_agents import AgentSamples
+
+
+def _policy_name(value: str) -> str:
+    if not re.fullmatch(r"\w[\w-]*", value, re.ASCII):
+        raise ValueError(
+            f"a policy's name is that of files and processes, and has letters, digits, _ and - "
+            f"alone, is {value!r}"
+        )
+    return value
+
+
+#: The name of a policy.
+PolicyName = Annotated[str, AfterValidator(_policy_name)]
 
 
 class Environment(Section):
@@ -60,9 +81,9 @@ class InferenceStream(Section):
     stream_name: str
     #: Of an inline policy.
     policy: Policy | None = None
-    policy_name: str | None = None
+    policy_name: PolicyName | None = None
     #: Seconds between two pulls of an inline policy; None: one at each reset of the environment.
-    pull_interval_seconds: PositiveInt | None = None
+    pull_interval_seconds: PositiveFloat | None = None
 
     def model_post_init(self, context: Any) -> None:
         """Refuse keys that do not belong to the type."""
@@ -99,7 +120,8 @@ class SampleStream(Section):
             require_effect(self, ("when_full",), "a stream that has trainers")
 
 
-def _inference(value: Any) -> Any:
+def _stream(value: Any) -> Any:
+    """Take a name for a stream of it."""
     return {"type_": "NAME", "stream_name": value} if isinstance(value, str) else value
 
 
@@ -108,13 +130,9 @@ def _names(value: Any) -> Any:
     return [value] if isinstance(value, str) else value
 
 
-def _sample(value: Any) -> Any:
-    return {"type_": "NAME", "stream_name": value} if isinstance(value, str) else value
-
-
 #: A stream, or the name of one.
-Inference = Annotated[InferenceStream, BeforeValidator(_inference)]
-Sample = Annotated[SampleStream, BeforeValidator(_sample)]
+Inference = Annotated[InferenceStream, BeforeValidator(_stream)]
+Sample = Annotated[SampleStream, BeforeValidator(_stream)]
 
 
 class AgentSpec(AgentSamples):
@@ -183,7 +201,7 @@ class ActorWorker(Worker):
 class PolicyWorker(Worker):
     """Answers the requests of an inference stream with the newest parameters of a policy."""
 
-    policy_name: str
+    policy_name: PolicyName
     inference_stream: Inference
     policy: Policy
 
@@ -191,7 +209,7 @@ class PolicyWorker(Worker):
 class TrainerWorker(Worker):
     """Learns a policy from the steps of a sample stream."""
 
-    policy_name: str
+    policy_name: PolicyName
     trainer: Annotated[
         Trainer, BeforeValidator(lambda v: {"type_": v} if isinstance(v, str) else v)
     ]

@@ -44,7 +44,7 @@ def test_a_trial_trains_to_its_end(tmp_path: Path, name: str) -> None:
     assert "the required number of steps is done" in ended.stdout
     place = tmp_path / "training" / "experiments" / name / "one"
     assert command(tmp_path, "show", str(place / "experiment.yaml")).stdout == twin.read_text()
-    assert any((place / "default" / "checkpoints").iterdir())
+    assert any((place / "policies" / "default" / "checkpoints").iterdir())
 
 
 def test_a_worker_that_fails_ends_the_run_with_its_own_error(tmp_path: Path) -> None:
@@ -153,4 +153,4 @@ def test_the_twin_of_the_atari_example_trains(tmp_path: Path) -> None:
     assert ended.returncode == 0, ended.stdout + ended.stderr
     assert "the required number of steps is done" in ended.stdout
     place = tmp_path / "training" / "experiments" / "example-atari" / "one"
-    assert any((place / "default" / "checkpoints").iterdir())
+    assert any((place / "policies" / "default" / "checkpoints").iterdir())

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 from relaax.client.multi_agent_client import Agent, AgentReport, MultiAgentClient
@@ -105,15 +106,22 @@ class CountedEnvironment:
         reports = self._environment.apply(actions)
         if self._longest is None or max(self._taken.values()) < self._longest:
             return reports
-        return {agent: _cut_off(report) for agent, report in reports.items()}
+        cut = {agent: _cut_off(report) for agent, report in reports.items()}
+        return {agent: report for agent, report in cut.items() if report is not None}
 
     def close(self) -> None:
         """See ``AgentEnvironment``."""
         self._environment.close()
 
 
-def _cut_off(report: AgentReport) -> AgentReport:
-    """Return the report of an agent that would go on, as the last one of its episode."""
+def _cut_off(report: AgentReport) -> AgentReport | None:
+    """Return the report of an agent that would go on, as the last one of its episode.
+
+    An episode that would begin with it does not: None, or the end alone of the one before.
+    """
     if not wants_action(report):
         return report
+    if report.starts:
+        has_end = report.is_terminated or report.is_truncated
+        return replace(report, observation=None, starts=False) if has_end else None
     return AgentReport(None, report.reward, is_truncated=True, final=report.observation)

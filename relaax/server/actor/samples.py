@@ -143,16 +143,24 @@ def padded_to(length: int) -> Samples:
 
 
 def concise(episode: StepBatch) -> Iterator[StepBatch]:
-    """Send one step: the first one, with the sum of all rewards, as the whole episode."""
+    """Send one step: the first one, with the sum of all rewards, as the whole episode.
+
+    The state in which it was cut off is behind it. Nothing is sent of an episode that was
+    abandoned: its sum is not whole.
+    """
     is_step = episode.flags & FINAL == 0
-    if not is_step.any():
+    if not is_step.any() or episode.flags[-1] & ABANDONED:
         return
     first = _between(episode, 0, 1)
     total = episode.columns[REWARD][is_step].sum(keepdims=True)
     columns = {**first.columns, REWARD: total.astype(first.columns[REWARD].dtype)}
     if STEPS in columns:
-        columns[STEPS] = episode.columns[STEPS].sum(keepdims=True)
-    yield StepBatch(first.slots, np.array([START | TERMINATED], np.uint8), columns)
+        columns[STEPS] = episode.columns[STEPS][is_step].sum(keepdims=True)
+    if is_step[-1]:
+        yield StepBatch(first.slots, np.array([START | TERMINATED], np.uint8), columns)
+    else:
+        step = StepBatch(first.slots, np.array([START], np.uint8), columns)
+        yield StepBatch.concatenated([step, _between(episode, len(episode) - 1, len(episode))])
 
 
 class OneVersion(_Handing):

@@ -37,7 +37,9 @@ def test_its_twin_in_yaml_starts_the_same_processes(tmp_path: Path) -> None:
         "relaax-parameter-server", "relaax-learner",
         "relaax-inference-server", "relaax-inference-server", "relaax-actor",
     ]  # fmt: skip
-    section = yaml.safe_load((tmp_path / "trial" / "default.yaml").read_text())["algorithm"]
+    section = yaml.safe_load((tmp_path / "trial" / "policies" / "default.yaml").read_text())[
+        "algorithm"
+    ]
     assert section.pop("name") == "mappo"
     network = algorithm_of("mappo", section)[1].network
     assert (network.observation_shape, network.lstm_size) == ((84, 84, 1), 256)

@@ -36,6 +36,7 @@ INLINE = InferenceStream(
     pull_interval_seconds=None,
 )
 NULL = SampleStream(type_="NULL")
+OTHER = Policy(type_="section", args={"state_size": [4], "action_size": 3})
 INDICES = {"index_regex", "inference_stream_idx", "sample_stream_idx"}
 EVERY = AgentSpec(index_regex=".*", inference_stream_idx=0, sample_stream_idx=0)
 
@@ -70,8 +71,8 @@ def trainer(name="default", **others):
     return TrainerWorker(policy_name=name, **keys)
 
 
-def policy_worker(name="default", stream="default"):
-    return PolicyWorker(policy_name=name, inference_stream=stream, policy=POLICY)
+def policy_worker(name="default", stream="default", policy=POLICY):
+    return PolicyWorker(policy_name=name, inference_stream=stream, policy=policy)
 
 
 def experiment(actors=(), policies=(), trainers=(), scheduled=None):
@@ -189,7 +190,8 @@ def test_an_unknown_key_is_an_error_with_its_path(tmp_path, written, expected):
                 [],
                 [trainer()],
             ),
-            "actors: 0: agent_specs: 0: inference_stream_idx: is 1, and there are 1",
+            "actors: 0: agent_specs: 0: inference_stream_idx: 1 is no place in inference_streams, "
+            "which has 1 (the first is 0)",
         ),
         (
             experiment([actor([INLINE], specs=[])], [], [trainer()]),
@@ -264,6 +266,42 @@ def test_an_unknown_key_is_an_error_with_its_path(tmp_path, written, expected):
             "trainers: 1: another trainer of policy 'default' has other keys; trainers of one "
             "policy are alike",
         ),
+        (
+            experiment([actor()], [policy_worker(policy=OTHER)], [trainer()]),
+            "policies: 0: policy: is another one than that of the trainers of 'default'",
+        ),
+        (
+            experiment([actor([INLINE.model_copy(update={"policy": OTHER})])], [], [trainer()]),
+            "actors: 0: inference_streams: 0: policy: is another one than that of the trainers of "
+            "'default'",
+        ),
+        (
+            experiment(
+                [actor([INLINE, "b"], ["b", "default"], [EVERY])],
+                [policy_worker("b", "b")],
+                [trainer(), trainer("b")],
+            ),
+            "actors: 0: agent_specs: 0: the policy 'default' chooses the actions, and the trainer "
+            "of the sample stream 'b' learns the policy 'b': steps go to the trainer of the policy "
+            "that acts",
+        ),
+        (
+            experiment([actor([INLINE])], [], [trainer(), trainer("b", sample_stream="default")]),
+            "trainers: 1: the trainer of another policy, 'default', has the sample stream "
+            "'default': each policy needs a stream of its own",
+        ),
+        (
+            experiment([actor([INLINE], [NULL])], [], [trainer(sample_stream=NULL)]),
+            "trainers: 0: sample_stream: must be the name of a stream",
+        ),
+        (
+            experiment([actor([INLINE])], [], [trainer(), trainer("b")]),
+            "trainers: no actor has an agent whose steps go to the stream 'b'",
+        ),
+        (
+            experiment([actor([INLINE])], [policy_worker()], [trainer()]),
+            "policies: no actor has an agent whose actions the stream 'default' chooses",
+        ),
     ],
 )
 def test_mistakes_are_named(described, expected):
@@ -281,6 +319,27 @@ def test_mistakes_are_named(described, expected):
 def test_streams_that_cannot_be_are_refused(keys, expected):
     with pytest.raises(ValueError, match=expected):
         InferenceStream(**keys, stream_name="one")
+
+
+@pytest.mark.parametrize("name", ["x y/z", "..", "", "a.b"])
+def test_a_policy_s_name_is_one_of_files_and_processes(name):
+    with pytest.raises(ValueError, match="has letters, digits, _ and - alone"):
+        trainer(name, sample_stream="default")
+
+
+def test_no_policy_has_the_file_of_another_part_of_a_trial(tmp_path):
+    names = ("experiment", "actors0", "Procfile")
+    described = experiment(
+        [actor([INLINE.model_copy(update={"policy_name": name})], [name]) for name in names],
+        [],
+        [trainer(name) for name in names],
+    )
+    assert mistakes(described) == []
+    trial_of(described, tmp_path).write()
+    assert from_yaml(tmp_path / "experiment.yaml") == described
+    files = {str(file.relative_to(tmp_path)) for file in tmp_path.rglob("*.yaml")}
+    of_policies = {f"policies/{name}.yaml" for name in names}
+    assert files == {"experiment.yaml", *of_policies, *(f"actors/actors{n}.yaml" for n in range(3))}
 
 
 PYTHON = """
@@ -341,7 +400,7 @@ def test_actors_choose_at_policy_workers_and_send_steps_to_trainers_by_their_ind
     assert [name for name in lines if name.startswith("policy")] == ["policy0", "policy1"]
     name = "names://localhost:7100/example/trial/default"
     assert all(lines[policy][-2:] == ["--name", name] for policy in ("policy0", "policy1"))
-    for group, learner, count in zip(trial.actor_groups(), (7101, 7102), "21", strict=True):
+    for group, learner, count in zip(trial.actor_groups, (7101, 7102), "21", strict=True):
         words = lines[group.name]
         assert words[words.index("--actors") + 1] == count
         (agents,) = trial.agents_of(group)["groups"]
@@ -351,11 +410,14 @@ def test_actors_choose_at_policy_workers_and_send_steps_to_trainers_by_their_ind
         assert words[begin + 1] == name
 
 
-@pytest.mark.parametrize(("seconds", "expected"), [(None, ["episode", "1"]), (5, ["second", "5"])])
+@pytest.mark.parametrize(
+    ("seconds", "expected"),
+    [(None, ["episode", "1"]), (5, ["second", "5"]), (0.5, ["second", "0.5"])],
+)
 def test_inline_policies_are_pulled_at_resets_or_by_the_clock(tmp_path, seconds, expected):
     stream = INLINE.model_copy(update={"pull_interval_seconds": seconds})
     trial = trial_of(experiment([actor([stream])], [], [trainer()]), tmp_path)
-    (group,) = trial.actor_groups()
+    (group,) = trial.actor_groups
     (agents,) = trial.agents_of(group)["groups"]
     words = agents["arguments"]
     begin = words.index("--fetch-parameter-mode")
@@ -369,7 +431,7 @@ def test_what_a_specification_says_of_samples_is_written_for_its_agents(tmp_path
         [trainer()],
     )
     trial = trial_of(described, tmp_path)
-    (group,) = trial.actor_groups()
+    (group,) = trial.actor_groups
     content = trial.agents_of(group)
     assert (content["ring_size"], content["max_num_steps"]) == (3, 99)
     (agents,) = content["groups"]
@@ -385,7 +447,7 @@ def test_deterministic_actions_may_be_learnt_from_or_not(tmp_path, samples, expe
         [acting(spec(deterministic_action=True), samples=samples)], [], [trainer()]
     )
     trial = trial_of(described, tmp_path)
-    (group,) = trial.actor_groups()
+    (group,) = trial.actor_groups
     assert trial.agents_of(group)["groups"][0]["arguments"][-1] == expected
 
 
@@ -396,15 +458,17 @@ def test_each_specification_has_its_policy_and_its_stream(tmp_path):
         AgentSpec(index_regex="[3-6]", inference_stream_idx=1, sample_stream_idx=1),
     ]
     described = experiment(
-        [actor(["inf1", INLINE], ["train", NULL], specs)],
+        [actor(["inf1", INLINE], ["train", NULL], specs), actor([INLINE])],
         [policy_worker("other", "inf1")],
         [trainer(), trainer("other", sample_stream="train")],
     )
     assert mistakes(described) == []
     trial = trial_of(described, tmp_path / "trial")
-    (group,) = trial.actor_groups()
+    group, _ = trial.actor_groups
     first, second = trial.agents_of(group)["groups"]
-    other, default = (str(tmp_path / "trial" / f"{name}.yaml") for name in ("other", "default"))
+    other, default = (
+        str(tmp_path / "trial" / "policies" / f"{name}.yaml") for name in ("other", "default")
+    )
     assert first["index_regex"] == "[0-3]"
     assert first["arguments"] == [
         "--config", other,
@@ -421,7 +485,7 @@ def test_streams_are_registered_in_an_etcd_on_demand(tmp_path):
     trial = trial_of(described, tmp_path / "trial", registry="etcd://names:2379")
     name = "etcd://names:2379/example/trial/a%2Fb"
     assert dict(trial.lines())["policy0"][-2:] == ["--name", name]
-    (group,) = trial.actor_groups()
+    (group,) = trial.actor_groups
     assert name in trial.agents_of(group)["groups"][0]["arguments"]
 
 
@@ -452,7 +516,7 @@ def test_four_workers_share_a_gpu_that_each_wants_a_quarter_of_and_others_see_no
     assert gpu_of(procfile, "default-trainer0") == "4"
     assert [gpu_of(procfile, f"policy{number}") for number in range(5)] == ["6"] * 4 + ["7"]
     assert gpu_of(procfile, "actors0") == gpu_of(procfile, "default-ps") == ""
-    assert "gpu: true" in (tmp_path / "trial" / "default.yaml").read_text()
+    assert "gpu: true" in (tmp_path / "trial" / "policies" / "default.yaml").read_text()
 
 
 def test_workers_that_want_more_gpus_than_there_are_are_named(tmp_path):
@@ -482,7 +546,7 @@ def test_a_policy_s_parameter_server_has_the_keys_of_its_trainers(tmp_path):
 def test_on_demand_all_workers_run_without_a_gpu(tmp_path):
     trial = trial_of(with_gpus(SIX, policies=0.25, trainers=1), tmp_path / "trial", None)
     assert gpu_of(trial.write(), "policy0") == ""
-    assert "gpu" not in (tmp_path / "trial" / "default.yaml").read_text()
+    assert "gpu" not in (tmp_path / "trial" / "policies" / "default.yaml").read_text()
 
 
 def test_a_trial_goes_on_and_another_experiment_does_not_take_its_place(tmp_path):
@@ -502,14 +566,15 @@ def test_a_trial_goes_on_and_another_experiment_does_not_take_its_place(tmp_path
 def deliveries(tmp_path, streams, indices):
     """The words that say where agents' steps go, for two trainers of the stream ``default``."""
     spec = EVERY.model_copy(update={"sample_stream_idx": indices})
+    other = INLINE.model_copy(update={"policy_name": "other"})
     described = experiment(
-        [actor([INLINE], streams, [spec])],
+        [actor([INLINE], streams, [spec]), actor([other], ["second"]), actor([INLINE])],
         [],
         [trainer(), trainer(), trainer("other", sample_stream="second")],
     )
     assert mistakes(described) == []
     trial = trial_of(described, tmp_path / "trial")
-    (group,) = trial.actor_groups()
+    group = trial.actor_groups[0]
     (agents,) = trial.agents_of(group)["groups"]
     words = agents["arguments"]
     begin = min(words.index(each) for each in ("--learner", "--replay-servers") if each in words)

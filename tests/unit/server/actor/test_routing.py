@@ -5,7 +5,7 @@ import race_environment
 from client_servers import start_recording_server, start_server
 from race_environment import ParallelRace, TurnRace
 
-from relaax.client import MultiAgentClient
+from relaax.client import AgentReport, MultiAgentClient
 from relaax.client.multi_agent_runner import MultiAgentRunner, wants_action
 from relaax.client.pettingzoo_environments import ParallelEnvironment, TurnEnvironment
 from relaax.protocol import binary
@@ -95,3 +95,34 @@ def test_an_episode_is_cut_off_when_an_agent_has_taken_max_num_steps(make):
             reports = environment.apply(dict.fromkeys(wanted, 0))
         assert turns == (5 if make is TurnEnvironment else 3)
         assert all(report.is_truncated and report.final is not None for report in reports.values())
+
+
+def test_an_agent_whose_first_turn_would_come_at_the_cut_off_has_no_episode(play):
+    left, right = play([CountedEnvironment(TurnEnvironment(TurnRace(), None), Resets(), 1)], 2)
+    assert left == [[(0, START)]] * 3
+    assert right == []
+
+
+class Joining:
+    """An environment whose agents start, end, and start again while others act."""
+
+    agents = ("left", "right")
+
+    def __init__(self, reports):
+        self.reports = reports
+
+    def restart(self):
+        return {"left": AgentReport([0.0], starts=True)}
+
+    def apply(self, actions):
+        return self.reports
+
+
+def test_an_agent_that_joins_late_is_left_out_and_one_that_would_start_again_ends():
+    reports = {
+        "left": AgentReport([1.0], reward=2.0, starts=True, is_terminated=True),
+        "right": AgentReport([1.0], starts=True),
+    }
+    environment = CountedEnvironment(Joining(reports), Resets(), longest=1)
+    environment.restart()
+    assert environment.apply({"left": 0}) == {"left": AgentReport(reward=2.0, is_terminated=True)}

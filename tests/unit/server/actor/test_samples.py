@@ -87,8 +87,54 @@ def test_a_padded_trajectory_has_rows_without_action_behind_its_end():
 
 def test_a_concise_episode_is_its_first_step_with_the_sum_of_rewards():
     sent = send([*episode(3), *episode(4, FINAL)], send_concise_info=True)
-    assert rewards(sent) == [[6], [15]]
-    assert flags_of(sent) == [[START | TERMINATED]] * 2
+    assert rewards(sent) == [[6], [15, 7]]
+    assert flags_of(sent) == [[START | TERMINATED], [START, FINAL]]
+
+
+@pytest.mark.parametrize(
+    ("fields", "expected"),
+    [
+        ({}, [[1], [2], [3], [4], [5]]),
+        ({"sample_steps": 2}, [[1, 2, 3], [4, 5]]),
+        ({"sample_steps": 2, "send_after_done": True}, [[1, 2], [3], [4, 5]]),
+        ({"send_full_trajectory": True}, [[1, 2, 3], [4, 5]]),
+        ({"send_full_trajectory": True, "pad_trajectory": True}, [[1, 2, 3, 0], [4, 5, 0, 0]]),
+        ({"send_concise_info": True}, [[9]]),
+    ],
+)
+def test_an_episode_that_was_abandoned_is_over_but_has_no_whole_sum(fields, expected):
+    sent = send([*episode(3, FINAL | ABANDONED), *episode(2)], longest=3, **fields)
+    assert rewards(sent) == expected
+
+
+def batch(slots, numbers, flags):
+    return StepBatch(
+        np.array(slots), np.array(flags, np.uint8), {"reward": np.array(numbers, np.float32)}
+    )
+
+
+@pytest.mark.parametrize(
+    ("fields", "expected"),
+    [
+        (
+            {"sample_steps": 2, "bootstrap_steps": 1},
+            {3: [[1, 2, 3], [4, 5]], 7: [[10, 20, 30], [40]]},
+        ),
+        ({"send_full_trajectory": True}, {3: [[1, 2], [3, 4, 5]], 7: [[10, 20, 30, 40]]}),
+    ],
+)
+def test_slots_in_one_message_have_samples_of_their_own(fields, expected):
+    kept = KeptSteps()
+    sink = with_samples(kept, AgentSamples(**fields), None, "default")
+    sink.put(batch([3, 7, 3, 7], [1, 10, 2, 20], [START, START, TERMINATED, 0]))
+    sink.put(batch([7, 3, 3], [30, 3, 4], [0, START, 0]))
+    sink.put(batch([3, 7], [5, 40], [TERMINATED, TERMINATED]))
+    sink.close()
+    found = {3: [], 7: []}
+    for sample in kept.batches:
+        (slot,) = np.unique(sample.slots).tolist()
+        found[slot].append(sample.columns["reward"].tolist())
+    assert found == expected
 
 
 def test_a_trajectory_with_two_versions_is_an_error_that_names_both():

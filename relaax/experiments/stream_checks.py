@@ -1,0 +1,159 @@
+"""What does not fit together between streams, policies and trainers of an experiment."""
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import TypeAlias
+
+from relaax.experiments.workers import ActorWorker, AgentSpec, InferenceStream, Policy, SampleStream
+from relaax.experiments.written import NamedExperiment
+
+_INFERENCE, _SAMPLE = InferenceStream.Type, SampleStream.Type
+
+#: Yields the mistakes of an actor.
+_ActorCheck: TypeAlias = Callable[[ActorWorker, NamedExperiment], Iterator[str]]
+
+
+def mistakes_of_streams(experiment: NamedExperiment) -> list[str]:
+    """Return a sentence for each mistake."""
+    unknown = _each_once(experiment, _unknown_streams)
+    between = [*_each_once(experiment, _policies_of_specs), *_policies(experiment)]
+    return [*unknown, *between, *_ends(experiment), *_shared(experiment)]
+
+
+def _each_once(experiment: NamedExperiment, check: _ActorCheck) -> list[str]:
+    """Return the mistakes of actors, each at the first one that has it."""
+    said: dict[str, int] = {}
+    for number, actor in enumerate(experiment.config.actors):
+        for mistake in check(actor, experiment):
+            said.setdefault(mistake, number)
+    return [f"actors: {number}: {mistake}" for mistake, number in said.items()]
+
+
+def _unknown_streams(actor: ActorWorker, experiment: NamedExperiment) -> Iterator[str]:
+    served, taken = policies_of_inference(experiment), policies_of_samples(experiment)
+    for inference in actor.inference_streams:
+        if inference.type_ is _INFERENCE.NAME and inference.stream_name not in served:
+            yield _unknown("inference stream", inference.stream_name, served, "policy worker")
+    for sample in actor.sample_streams:
+        if sample.type_ is not _SAMPLE.NULL and sample.stream_name not in taken:
+            yield _unknown("sample stream", sample.stream_name, taken, "trainer")
+
+
+def _policies_of_specs(actor: ActorWorker, experiment: NamedExperiment) -> Iterator[str]:
+    """Yield where no trainer of the sample streams learns the policy that acts."""
+    served, taken = policies_of_inference(experiment), policies_of_samples(experiment)
+    for number, spec in enumerate(actor.agent_specs):
+        if spec.inference_stream_idx >= len(actor.inference_streams):
+            continue
+        inference = actor.inference_streams[spec.inference_stream_idx]
+        acts = inference.policy_name or served.get(inference.stream_name)
+        learnt = {name: taken[name] for name in sample_streams_of(actor, spec) if name in taken}
+        if acts in taken.values() and learnt and acts not in learnt.values():
+            name, policy = next(iter(learnt.items()))
+            yield (
+                f"agent_specs: {number}: the policy {acts!r} chooses the actions, and the trainer "
+                f"of the sample stream {name!r} learns the policy {policy!r}: steps go to the "
+                "trainer of the policy that acts"
+            )
+
+
+def _policies(experiment: NamedExperiment) -> Iterator[str]:
+    """Yield policies that have no trainer, and those that are other ones than their trainer's."""
+    config = experiment.config
+    trained = {trainer.policy_name: trainer.policy for trainer in reversed(config.trainers)}
+    users: list[tuple[str, str, Policy | None]] = []
+    for number, worker in enumerate(config.policies):
+        users.append((f"policies: {number}", worker.policy_name, worker.policy))
+    for number, actor in enumerate(config.actors):
+        for place, stream in enumerate(actor.inference_streams):
+            if stream.policy_name is not None:
+                at = f"actors: {number}: inference_streams: {place}"
+                users.append((at, stream.policy_name, stream.policy))
+    for at, name, policy in users:
+        if name not in trained:
+            yield f"{at}: {_unknown('policy', name, trained, 'trainer')}"
+        elif policy != trained[name]:
+            yield f"{at}: policy: is another one than that of the trainers of {name!r}"
+
+
+def _ends(experiment: NamedExperiment) -> Iterator[str]:
+    """Yield workers whose stream is no name."""
+    for number, worker in enumerate(experiment.config.policies):
+        if worker.inference_stream.type_ is not _INFERENCE.NAME:
+            yield f"policies: {number}: inference_stream: must be the name of a stream"
+    for number, trainer in enumerate(experiment.config.trainers):
+        if trainer.sample_stream.type_ is _SAMPLE.NULL:
+            yield f"trainers: {number}: sample_stream: must be the name of a stream"
+
+
+def _shared(experiment: NamedExperiment) -> Iterator[str]:
+    """Yield streams of two policies, and trainers of one policy that differ."""
+    config = experiment.config
+    served, taken = policies_of_inference(experiment), policies_of_samples(experiment)
+    for number, worker in enumerate(config.policies):
+        name = worker.inference_stream.stream_name
+        if served.get(name, worker.policy_name) != worker.policy_name:
+            yield f"policies: {number}: the stream {name!r} has another policy, {served[name]!r}"
+    for number, trainer in enumerate(config.trainers):
+        name = trainer.sample_stream.stream_name
+        if taken.get(name, trainer.policy_name) != trainer.policy_name:
+            yield (
+                f"trainers: {number}: the trainer of another policy, {taken[name]!r}, has the "
+                f"sample stream {name!r}: each policy needs a stream of its own"
+            )
+        others = [t for t in config.trainers[:number] if t.policy_name == trainer.policy_name]
+        if any(other != trainer for other in others):
+            yield (
+                f"trainers: {number}: another trainer of policy {trainer.policy_name!r} has "
+                "other keys; trainers of one policy are alike"
+            )
+
+
+def unused_streams(experiment: NamedExperiment) -> Iterator[str]:
+    """Yield streams of policy workers and trainers that no agent of an actor has.
+
+    The experiment has no other mistake.
+    """
+    choosing: set[str] = set()
+    learnt: set[str] = set()
+    for actor in experiment.config.actors:
+        for spec in actor.agent_specs:
+            inference = actor.inference_streams[spec.inference_stream_idx]
+            if inference.type_ is _INFERENCE.NAME:
+                choosing.add(inference.stream_name)
+            learnt.update(sample_streams_of(actor, spec))
+    for name in policies_of_inference(experiment):
+        if name not in choosing:
+            yield f"policies: no actor has an agent whose actions the stream {name!r} chooses"
+    for name in policies_of_samples(experiment):
+        if name not in learnt:
+            yield f"trainers: no actor has an agent whose steps go to the stream {name!r}"
+
+
+def policies_of_inference(experiment: NamedExperiment) -> dict[str, str]:
+    """Return the policy of each stream of policy workers, by the stream's name."""
+    return {
+        worker.inference_stream.stream_name: worker.policy_name
+        for worker in reversed(experiment.config.policies)
+        if worker.inference_stream.type_ is _INFERENCE.NAME
+    }
+
+
+def policies_of_samples(experiment: NamedExperiment) -> dict[str, str]:
+    """Return the policy that the trainers of each sample stream learn, by the stream's name."""
+    return {
+        trainer.sample_stream.stream_name: trainer.policy_name
+        for trainer in reversed(experiment.config.trainers)
+        if trainer.sample_stream.type_ is not _SAMPLE.NULL
+    }
+
+
+def sample_streams_of(actor: ActorWorker, spec: AgentSpec) -> list[str]:
+    """Return the names of the sample streams that take the steps of a specification's agents."""
+    streams = dict(enumerate(actor.sample_streams))
+    found = [streams[place] for place in spec.sample_streams if place in streams]
+    return [stream.stream_name for stream in found if stream.type_ is not _SAMPLE.NULL]
+
+
+def _unknown(kind: str, name: str, known: Mapping[str, object], owner: str) -> str:
+    there = ", ".join(sorted(known)) or "no names"
+    return f"no {owner} has the {kind} {name!r}; there are: {there}"
