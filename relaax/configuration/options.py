@@ -352,6 +352,11 @@ class ActorOptions(DeliveringOptions, LogOptions, AccessOptions):
     )
     max_videos: kinds.CountOption = option(10, "keep so many of the newest files")
 
+    @property
+    def fetches_for_each_evaluation(self) -> bool:
+        """Whether parameters are fetched before each episode: in evaluations, without a rule."""
+        return self.mode != "training" and "fetch_parameter_mode" not in self.model_fields_set
+
     def require_agreement(self) -> None:
         """See Options: an actor needs its environment."""
         if self.env is None:
@@ -378,6 +383,10 @@ class ActorOptions(DeliveringOptions, LogOptions, AccessOptions):
                     "limit_episode_length",
                 ),
                 "with --agents each group has its own in the file",
+            )
+            self.require_none_of(
+                ("record_video", "record_every", "max_videos"),
+                "with --agents no videos are recorded",
             )
         if self.inference_servers is not None:
             self.require_none_of(

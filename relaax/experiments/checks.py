@@ -117,9 +117,10 @@ def _lengths(actor: ActorWorker, experiment: NamedExperiment) -> Iterator[str]:
                 continue
             drawn = section_of(experiment, trainer).get("episode_len")
             if drawn != wanted and (drawn is not None or spec.pad_trajectory):
+                there = "its args have none" if drawn is None else f"it is {drawn}"
                 yield (
                     f"agent_specs: {number}: {key}: samples have {wanted} rows, and the trainer of "
-                    f"{trainer.policy_name!r} needs the same episode_len; it is {drawn}"
+                    f"{trainer.policy_name!r} needs the same episode_len; {there}"
                 )
 
 

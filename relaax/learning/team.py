@@ -88,7 +88,10 @@ def misfit_of_team(size: int, agents: Sequence[AgentName]) -> str | None:
     if len(agents) == size:
         return None
     there = "1 agent" if len(agents) == 1 else f"{len(agents)} agents"
-    return f"the environment has {there}, and the configuration says team_size: {size}"
+    return (
+        f"this policy acts for {there} of the environment, and team_size is {size}: one "
+        "specification must match all agents of a team"
+    )
 
 
 class TeamView:

@@ -3,7 +3,9 @@
 import importlib.util
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
+from types import ModuleType
 from typing import Any, TypeAlias
 
 import gymnasium
@@ -40,15 +42,21 @@ class ClassFactory:
 
     def load(self) -> Any:
         """Return the class; ConfigurationError if there is no such file or class."""
-        spec = importlib.util.spec_from_file_location(self.file.stem, self.file)
-        if spec is None or spec.loader is None or not self.file.is_file():
-            raise ConfigurationError(f"--env: there is no file {self.file}")
-        module = importlib.util.module_from_spec(spec)
-        spec.loader.exec_module(module)
-        make = getattr(module, self.name, None)
+        make = getattr(_module_of(self.file), self.name, None)
         if make is None:
             raise ConfigurationError(f"--env: {self.file} has no class {self.name!r}")
         return make
+
+
+@cache
+def _module_of(file: Path) -> ModuleType:
+    """Return the module of a file, whose code runs once in a process."""
+    spec = importlib.util.spec_from_file_location(file.stem, file)
+    if spec is None or spec.loader is None or not file.is_file():
+        raise ConfigurationError(f"--env: there is no file {file}")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
 
 
 @dataclass(frozen=True)

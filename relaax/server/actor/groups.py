@@ -35,6 +35,8 @@ def load_group(agents: ActorAgents, number: int, options: ActorOptions) -> Actor
         words += ["--env-kwargs", json.dumps(options.env_kwargs)]
     if agents.max_num_steps is not None:
         words += ["--limit-episode-length", str(agents.max_num_steps)]
+    if options.episodes is not None:
+        words += ["--episodes", str(options.episodes)]
     if options.seed is not None:
         words += ["--seed", str(options.seed + number)]
     return load_actor(words)

@@ -161,7 +161,7 @@ class ActorParts:
         if settings.inference_servers:
             return self._served_worker(settings)
         more = {} if begins is None else {"begins": begins}
-        evaluates = self.options.mode != TRAINING
+        evaluates = self.options.fetches_for_each_evaluation
         fetches = ParameterFetches(self.rule, evaluates=evaluates, **more)
 
         def make_agents() -> Agents:

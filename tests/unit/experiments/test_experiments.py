@@ -253,7 +253,7 @@ def test_an_unknown_key_is_an_error_with_its_path(tmp_path, written, expected):
                 [trainer()],
             ),
             "actors: 0: agent_specs: 0: pad_trajectory: samples have 10 rows, and the trainer of "
-            "'default' needs the same episode_len; it is None",
+            "'default' needs the same episode_len; its args have none",
         ),
         (
             experiment(

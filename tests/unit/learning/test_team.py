@@ -97,7 +97,9 @@ def test_a_group_of_another_size_is_refused():
     view = TeamView((2,), Team(3))
     view.grow(2)
     pair = [environment("l", "x", 0), environment("r", "x", 1)]
-    with pytest.raises(InvalidState, match="has 2 agents, and the configuration says team_size: 3"):
+    with pytest.raises(
+        InvalidState, match="acts for 2 agents of the environment, and team_size is 3"
+    ):
         view.connect(np.arange(2), pair)
 
 
@@ -126,10 +128,10 @@ def test_a_hello_with_another_number_of_agents_does_not_fit():
     config = Config(state_size=[2], team_size=3)
     agents = [AgentName(name, "", index) for index, name in enumerate("abc")]
     assert config.misfit_of(agents) is None
-    assert "1 agent, and the configuration says team_size: 3" in config.misfit_of(agents[:1])
-    assert "3 agents, and the configuration says team_size: 1" in Config(state_size=[2]).misfit_of(
-        agents
-    )
+    assert "acts for 1 agent of the environment, and team_size is 3" in config.misfit_of(agents[:1])
+    assert "acts for 3 agents of the environment, and team_size is 1" in Config(
+        state_size=[2]
+    ).misfit_of(agents)
 
 
 def test_clients_send_their_own_observations_and_networks_have_the_others_beside_them():

@@ -165,3 +165,17 @@ def test_an_environment_of_other_spaces_is_refused_with_both_written_out(own):
     other = {"type": "Box", "dtype": "float32", "shape": [5]}
     with pytest.raises(ConfigurationError, match=r"observations of Simulator .*\[2\].*\[5\]"):
         require_fit(AnyConfig(other, wanted[1]), environment, "Simulator")
+
+
+def test_a_file_of_the_user_s_runs_once_in_a_process(tmp_path):
+    file = tmp_path / "counted.py"
+    file.write_text(
+        "from pathlib import Path\n"
+        "with Path(__file__).with_suffix('.txt').open('a') as log:\n"
+        "    log.write('run;')\n"
+        "class Counted:\n"
+        "    pass\n"
+    )
+    first, second = (environment_factory(f"{file}:Counted", {})() for _ in range(2))
+    assert type(first) is type(second)
+    assert file.with_suffix(".txt").read_text() == "run;"
