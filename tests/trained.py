@@ -23,7 +23,7 @@ SECTIONS: dict[str, dict[str, Any]] = {
     "dqn": DISCRETE,
     "es": CONTINUOUS | {"continuous": True},
     "impala": DISCRETE,
-    "mappo": DISCRETE,
+    "mappo": DISCRETE | {"hidden_layers": [32, 32]},
     "ppo": {**CONTINUOUS, "continuous": True, "filter_states": True},
     "qmix": DISCRETE | {"action_size": [3, 3]},
     "r2d2": DISCRETE,

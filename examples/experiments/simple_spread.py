@@ -4,7 +4,7 @@ relaax-experiment run examples/experiments/simple_spread.py -e mappo -f seed1
 relaax-experiment run examples/experiments/simple_spread.py -e independent -f seed1
 """
 
-from typing import Any
+from typing import Any, ClassVar
 
 from relaax.experiments import (
     ActorWorker,
@@ -53,7 +53,7 @@ class Independent(Experiment):
 
     trainer = "ppo"
     #: The names of the policies, and which agents each of them has.
-    policies = {agent: agent for agent in AGENTS}
+    policies: ClassVar[dict[str, str]] = {agent: agent for agent in AGENTS}
     policy = policy()
     steps = 300_000
 
@@ -104,10 +104,7 @@ class Independent(Experiment):
 
     def _inline(self, name: str) -> InferenceStream:
         return InferenceStream(
-            type_=InferenceStream.Type.INLINE,
-            stream_name="",
-            policy=self.policy,
-            policy_name=name,
+            type_=InferenceStream.Type.INLINE, stream_name="", policy=self.policy, policy_name=name
         )
 
 
@@ -115,7 +112,7 @@ class Mappo(Independent):
     """All agents have one policy, and a critic that sees all of them."""
 
     trainer = "mappo"
-    policies = {"team": ".*"}
+    policies: ClassVar[dict[str, str]] = {"team": ".*"}
     policy = policy(team_size=len(AGENTS))
 
 

@@ -52,12 +52,28 @@ def register_experiment(name: str, experiment: type[Experiment]) -> None:
 
 
 def register_environment(type_: str, made_by: str) -> None:
-    """Register a type of environments: FILE.py:CLASS, MODULE:NAME, or a name of Gymnasium."""
+    """Register a type of environments: FILE.py:CLASS, MODULE:NAME, or a name of Gymnasium.
+
+    ConfigurationError for the class itself: other processes make the environment by its name.
+    """
+    if not isinstance(made_by, str):
+        raise ConfigurationError(
+            f"register_environment({type_!r}, …): give a text such as 'my_file.py:MyEnvironment' "
+            f"by which worker processes find the class, and not {made_by!r}"
+        )
     _register(_REGISTRIES[-1].environments, "environment", type_, made_by)
 
 
 def register_policy(type_: str, keys: Mapping[str, Any]) -> None:
-    """Register a type of policies by keys of the algorithm's section, which ``args`` add to."""
+    """Register a type of policies by keys of the algorithm's section, which ``args`` add to.
+
+    ConfigurationError for anything else, such as a class of a network.
+    """
+    if not isinstance(keys, Mapping):
+        raise ConfigurationError(
+            f"register_policy({type_!r}, …): give the keys of the algorithm's section, such as "
+            f"{{'state_size': [4], 'action_size': 2}}, and not {keys!r}"
+        )
     _register(_REGISTRIES[-1].policies, "policy", type_, keys)
 
 

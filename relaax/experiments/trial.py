@@ -105,10 +105,11 @@ class Trial:
     def write(self) -> Path:
         """Write the files, and return the Procfile.
 
-        ConfigurationError where the folder has another experiment.
+        ConfigurationError where the folder has checkpoints of another experiment.
         """
         twin, text = self.directory / "experiment.yaml", to_yaml(self.experiment)
-        if twin.exists() and twin.read_text(encoding="utf-8") != text:
+        has_begun = any((self.directory / _POLICIES).glob("*/*/*"))
+        if has_begun and twin.exists() and twin.read_text(encoding="utf-8") != text:
             raise ConfigurationError(
                 f"{self.directory} has a trial of another form of this experiment: give this one "
                 "another name with -f, or remove that folder"

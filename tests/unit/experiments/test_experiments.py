@@ -21,6 +21,8 @@ from relaax.experiments import (
     Trainer,
     TrainerWorker,
     WorkerInformation,
+    register_environment,
+    register_policy,
 )
 from relaax.experiments.checks import mistakes
 from relaax.experiments.files import experiments_in, file_of, load_experiment
@@ -360,6 +362,13 @@ register_experiment(NAME, Small)
 """
 
 
+def test_what_other_processes_cannot_find_is_not_registered():
+    with pytest.raises(ConfigurationError, match=r"give a text such as 'my_file.py:MyEnvironment'"):
+        register_environment("plant", dict)
+    with pytest.raises(ConfigurationError, match="give the keys of the algorithm's section"):
+        register_policy("net", dict)
+
+
 def test_a_file_of_python_has_the_experiments_that_it_registers(tmp_path):
     (tmp_path / "others.py").write_text("NAME = 'second'\n")
     file = tmp_path / "experiments.py"
@@ -559,8 +568,13 @@ def test_a_trial_goes_on_and_another_experiment_does_not_take_its_place(tmp_path
         "default-ps: exec env CUDA_VISIBLE_DEVICES= relaax-parameter-server --config "
     )
     other = experiment([actor([INLINE])] * 2, [], [trainer()])
+    trial_of(other, place).write()  # nothing was started: a mistake may be mended
+    saved = place / "policies" / "default" / "checkpoints" / "manifest"
+    saved.parent.mkdir(parents=True)
+    saved.touch()
+    trial_of(other, place).write()
     with pytest.raises(ConfigurationError, match="another form of this experiment"):
-        trial_of(other, place).write()
+        trial_of(described, place).write()
 
 
 def deliveries(tmp_path, streams, indices):
