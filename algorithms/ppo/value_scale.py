@@ -55,7 +55,12 @@ class ValueScale:
         return {VALUE_SCALE: self._sums}
 
     def restore(self, state: Mapping[str, npt.NDArray[Any]]) -> None:
-        """Go on from a checkpoint."""
+        """Go on from a checkpoint; ValueError for one of a training without a scale."""
+        if VALUE_SCALE not in state:
+            raise ValueError(
+                "normalize_values: the checkpoint is of a training without: its values have another "
+                "scale. Go on without the key, or begin another training"
+            )
         self._sums = np.array(state[VALUE_SCALE], np.float64)
 
     def _moments(self) -> tuple[float, float]:

@@ -78,6 +78,9 @@ class Groups:
     def __init__(self, training: Training, resources: ExitStack) -> None:
         self._training, self._resources = training, resources
         training.configure({**SMALL_PPO, "max_global_step": 10**9})
+        content = yaml.safe_load(training.yaml.read_text())
+        del content["relaax-actor"]["--learner"]  # each group has its own
+        training.yaml.write_text(yaml.safe_dump(content))
 
     def remote(self) -> list[str]:
         """Start an inference server; return the options of actors that ask it."""

@@ -140,7 +140,7 @@ def test_players_learn_policies_of_their_own(tmp_path: Path) -> None:
     assert "the required number of steps is done" in ended.stdout
     place = tmp_path / "training" / "experiments" / "tictactoe" / "trial1"
     for player in ("player_1", "player_2"):
-        assert any((place / player / "checkpoints").iterdir())
+        assert any((place / "policies" / player / "checkpoints").iterdir())
 
 
 def test_the_twin_of_the_atari_example_trains(tmp_path: Path) -> None:

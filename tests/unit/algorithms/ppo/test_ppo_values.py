@@ -76,6 +76,9 @@ def test_a_learner_goes_on_with_the_scale_that_it_has_saved(ppo):
     assert saved["value scale"][2] > 0
     second.restore(saved)
     np.testing.assert_array_equal(second.state()["value scale"], saved["value scale"])
+    without = {name: array for name, array in saved.items() if name != "value scale"}
+    with pytest.raises(ValueError, match="the checkpoint is of a training without"):
+        second.restore(without)
 
 
 @pytest.mark.parametrize("keys", [{"learner": "worker"}, {"learners": {"count": 2}}])
