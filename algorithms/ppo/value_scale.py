@@ -58,8 +58,8 @@ class ValueScale:
         """Go on from a checkpoint; ValueError for one of a training without a scale."""
         if VALUE_SCALE not in state:
             raise ValueError(
-                "normalize_values: the checkpoint is of a training without: its values have another "
-                "scale. Go on without the key, or begin another training"
+                "normalize_values: the checkpoint is of a training without, whose values have "
+                "another scale. Go on without the key, or begin another training"
             )
         self._sums = np.array(state[VALUE_SCALE], np.float64)
 
