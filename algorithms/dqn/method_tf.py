@@ -18,8 +18,8 @@ from relaax.learning.networks import Network
 from relaax.learning.networks.parameters_tf import outputs_of
 from relaax.learning.off_policy import TransitionBatch
 from relaax.learning.off_policy.config import POLICY_VARIABLE
-from relaax.learning.off_policy.update_tf import GraphUpdate, Losses, Terms
-from relaax.learning.variables_tf import Variables, scaled_down
+from relaax.learning.off_policy.update_tf import LimitedUpdate, Losses
+from relaax.learning.variables_tf import Variables
 
 #: The follower of the network.
 TARGET = "target"
@@ -64,7 +64,7 @@ def divergence(targets: tf.Tensor, cross_entropies: tf.Tensor) -> tf.Tensor:
     return cross_entropies + tf.reduce_sum(tf.math.xlogy(targets, targets), axis=1)
 
 
-class QLearning(GraphUpdate):
+class QLearning(LimitedUpdate):
     """Updates the network and its target; it draws nothing.
 
     The target follows as ``GraphUpdate`` says. ``is_double``: the network chooses the action behind
@@ -84,12 +84,11 @@ class QLearning(GraphUpdate):
         gradient_norm: float | None = None,
         action_mask: str | None = None,
     ) -> None:
-        super().__init__(variables, target_rate, target_every)
+        super().__init__(variables, target_rate, target_every, gradient_norm)
         self._network = network
         self._values = values
         self._graph_values = GraphActionValues(values)
         self._is_double = is_double
-        self._gradient_norm = gradient_norm
         self._mask = action_mask
 
     def losses(
@@ -102,14 +101,6 @@ class QLearning(GraphUpdate):
         loss = tf.reduce_mean(losses * batch.weights)
         value = tf.reduce_mean(tf.reduce_max(self._graph_values.values(outputs), axis=1))
         return Losses({POLICY_VARIABLE: loss}, errors, {"loss": loss, "value": value})
-
-    def gradients(
-        self, batch: TransitionBatch, names: tuple[str, ...]
-    ) -> tuple[dict[str, tf.Tensor], tf.Tensor, Terms]:
-        """See GraphUpdate: a gradient that is too long is scaled down."""
-        gradients, errors, terms = super().gradients(batch, names)
-        scaled, norm = scaled_down(gradients[POLICY_VARIABLE], self._gradient_norm)
-        return {POLICY_VARIABLE: scaled}, errors, {**terms, "gradient norm": norm}
 
     def _behind(self, batch: TransitionBatch, at: Mapping[str, tf.Tensor]) -> tf.Tensor:
         """Return the outputs [B, A, atoms] of the best actions behind a step; 0 for others."""

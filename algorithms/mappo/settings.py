@@ -1,6 +1,5 @@
 """The keys of MAPPO's section in the YAML file."""
 
-import importlib
 from collections.abc import Mapping
 from typing import Any, Literal
 
@@ -10,7 +9,7 @@ from relaax.assembly import bundled
 from relaax.learning.team import TeamSettings
 from relaax.parameters.optimizers import OptimizerSections
 
-_ppo: Any = importlib.import_module(f"{bundled('ppo').__name__}.settings")
+_ppo: Any = bundled("ppo").settings
 
 
 class MappoSettings(TeamSettings):

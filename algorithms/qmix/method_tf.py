@@ -18,8 +18,8 @@ from relaax.learning.networks import POLICY, Network
 from relaax.learning.networks.parameters_tf import outputs_of
 from relaax.learning.off_policy import TransitionBatch
 from relaax.learning.off_policy.config import POLICY_VARIABLE
-from relaax.learning.off_policy.update_tf import GraphUpdate, Losses, Terms
-from relaax.learning.variables_tf import Variables, scaled_down
+from relaax.learning.off_policy.update_tf import LimitedUpdate, Losses
+from relaax.learning.variables_tf import Variables
 
 from .config import BIAS, LAST_BIAS, LAST_WEIGHTS, MIXER, WEIGHTS
 
@@ -62,7 +62,7 @@ def mixed(values: tf.Tensor, made: Mapping[str, tf.Tensor]) -> tf.Tensor:
     return tf.reduce_sum(hidden * tf.abs(made[LAST_WEIGHTS]), axis=1) + made[LAST_BIAS][:, 0]
 
 
-class TeamQLearning(GraphUpdate):
+class TeamQLearning(LimitedUpdate):
     """Updates the agents' network, the mixer and their targets; it draws nothing.
 
     Targets follow as ``GraphUpdate`` says. ``is_double``: the network chooses the actions behind a
@@ -82,13 +82,12 @@ class TeamQLearning(GraphUpdate):
         gradient_norm: float | None = None,
         action_mask: str | None = None,
     ) -> None:
-        super().__init__(variables, target_rate, target_every)
+        super().__init__(variables, target_rate, target_every, gradient_norm)
         self._network = network
         self._actions = values.actions
         self._values = GraphValuesOfChoices(values)
         self._mix = mixer
         self._is_double = is_double
-        self._gradient_norm = gradient_norm
         self._mask = action_mask
 
     def losses(
@@ -102,16 +101,6 @@ class TeamQLearning(GraphUpdate):
         loss = tf.reduce_mean(0.5 * tf.square(errors) * batch.weights)
         terms = {"loss": loss, "value": tf.reduce_mean(value)}
         return Losses(dict.fromkeys(names, loss), tf.abs(errors), terms)
-
-    def gradients(
-        self, batch: TransitionBatch, names: tuple[str, ...]
-    ) -> tuple[dict[str, tf.Tensor], tf.Tensor, Terms]:
-        """See GraphUpdate: gradients that are too long are scaled down together."""
-        gradients, errors, terms = super().gradients(batch, names)
-        joined = tf.concat([gradients[name] for name in names], axis=0)
-        scaled, norm = scaled_down(joined, self._gradient_norm)
-        parts = tf.split(scaled, [gradients[name].shape[0] for name in names])
-        return dict(zip(names, parts, strict=True)), errors, {**terms, "gradient norm": norm}
 
     def _behind(self, batch: TransitionBatch, at: Mapping[str, tf.Tensor]) -> tf.Tensor:
         """Return the target's values [B, N] of each agent's best action behind a step."""

@@ -16,7 +16,7 @@ from relaax.learning.off_policy.config import POLICY_VARIABLE
 from relaax.learning.off_policy.critics import ACTION, OBSERVATION, VALUE
 from relaax.learning.off_policy.learner import TransitionBatch
 from relaax.learning.tensorflow_runtime_tf import has_gpu
-from relaax.learning.variables_tf import Variables
+from relaax.learning.variables_tf import Variables, scaled_down
 
 FloatArray = npt.NDArray[np.float32]
 
@@ -138,6 +138,33 @@ class GraphUpdate(ABC):
 
     def _follow(self) -> None:
         self.variables.follow(self._target_rate)
+
+
+class LimitedUpdate(GraphUpdate):
+    """An update whose gradients, where they are longer than ``gradient_norm``, are scaled down.
+
+    Those of all variables together; None: whatever their length. It is the term "gradient norm".
+    """
+
+    def __init__(
+        self,
+        variables: Variables,
+        target_rate: float,
+        target_every: int = 1,
+        gradient_norm: float | None = None,
+    ) -> None:
+        super().__init__(variables, target_rate, target_every)
+        self._gradient_norm = gradient_norm
+
+    def gradients(
+        self, batch: TransitionBatch, names: tuple[str, ...]
+    ) -> tuple[dict[str, tf.Tensor], tf.Tensor, Terms]:
+        """See GraphUpdate: gradients that are too long are scaled down together."""
+        gradients, errors, terms = super().gradients(batch, names)
+        joined = tf.concat([gradients[name] for name in names], axis=0)
+        scaled, norm = scaled_down(joined, self._gradient_norm)
+        parts = tf.split(scaled, [gradients[name].shape[0] for name in names])
+        return dict(zip(names, parts, strict=True)), errors, {**terms, "gradient norm": norm}
 
 
 def _numbers(terms: Mapping[str, tf.Tensor]) -> dict[str, float]:
