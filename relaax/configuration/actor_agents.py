@@ -51,6 +51,11 @@ class AgentSamples(Section):
         if self.pad_trajectory and self.bootstrap_steps == 0:
             raise ValueError("bootstrap_steps: must be 1 or more with pad_trajectory")
 
+    @property
+    def sends_episodes(self) -> bool:
+        """Whether nothing of an episode is sent before its end."""
+        return self.send_after_done or self.send_full_trajectory or self.send_concise_info
+
     def _refuse(self, *keys: str, beside: str) -> None:
         for key in keys:
             if getattr(self, key):
@@ -74,6 +79,8 @@ class AgentGroup(AgentSamples):
     #: Words of a command line of ``relaax-actor``: the policy's configuration, how it is asked, and
     #: where steps go.
     arguments: list[str]
+    #: The episodes of an environment's agents of the group are sent together.
+    together: bool = False
 
     def matches(self, index: int, name: str) -> bool:
         """Return whether the expression matches an agent."""

@@ -7,6 +7,7 @@
 ``files``        reads experiments of files
 ``checks``       what does not fit together in an experiment
 ``stream_checks`` the same between streams, policies and trainers
+``routes``       where a trial's processes listen, and how its actors reach them
 ``policies``     the section of an algorithm that a trainer and its policy describe
 ``gpus``         which GPU each process of a trial sees
 ``trial``        the files and command lines of a trial on this machine
@@ -22,6 +23,7 @@ from relaax.experiments.scheduling import ExperimentScheduling, Scheduling, Task
 from relaax.experiments.workers import (
     ActorWorker,
     AgentSpec,
+    BufferWorker,
     Environment,
     ExperimentConfig,
     InferenceStream,
@@ -34,7 +36,7 @@ from relaax.experiments.workers import (
 )
 
 __all__ = [
-    "ActorWorker", "AgentSpec", "Environment", "Experiment", "ExperimentConfig",
+    "ActorWorker", "AgentSpec", "BufferWorker", "Environment", "Experiment", "ExperimentConfig",
     "ExperimentScheduling", "InferenceStream", "Policy", "PolicyWorker", "SampleStream",
     "Scheduling", "TasksGroup", "Trainer", "TrainerWorker", "WorkerInformation",
     "register_environment", "register_experiment", "register_policy"

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from relaax.configuration.actor_agents import AgentSamples
 from relaax.experiments.policies import section_of
-from relaax.experiments.stream_checks import mistakes_of_streams, unused_streams
+from relaax.experiments.stream_checks import buffers_of, mistakes_of_streams, unused_streams
 from relaax.experiments.workers import ActorWorker, AgentSpec, InferenceStream, SampleStream
 from relaax.experiments.written import KINDS, NamedExperiment
 
@@ -78,6 +78,7 @@ def _specs(actor: ActorWorker) -> Iterator[str]:
                 "step to one trainer, and several streams give it to each: name it alone"
             )
         yield from (f"agent_specs: {number}: {mistake}" for mistake in _samples(actor, spec))
+        yield from (f"agent_specs: {number}: {mistake}" for mistake in _together(actor, number))
     if not actor.agent_specs:
         yield "agent_specs: is empty, so that no agent has a policy"
 
@@ -103,6 +104,25 @@ def _samples(actor: ActorWorker, spec: AgentSpec) -> Iterator[str]:
             yield f"require_one_version: {why}"
 
 
+def _together(actor: ActorWorker, number: int) -> Iterator[str]:
+    """Yield why the episodes of a specification's agents cannot be sent together."""
+    spec, others = actor.agent_specs[number], actor.agent_specs[:number]
+    for stream in _streams_of(actor, spec):
+        if stream.type_ is not SampleStream.Type.NAME_MULTI_AGENT:
+            continue
+        if not spec.sends_episodes:
+            yield (
+                f"the stream {stream.stream_name!r} is NAME_MULTI_AGENT, which sends the episodes "
+                "of an environment's agents together: write send_full_trajectory: true, or "
+                "send_after_done: true with sample_steps"
+            )
+        if any(stream in _streams_of(actor, other) for other in others):
+            yield (
+                f"sample_stream_idx: agents of another specification have the NAME_MULTI_AGENT "
+                f"stream {stream.stream_name!r}: let one index_regex match all of them"
+            )
+
+
 def _lengths(actor: ActorWorker, experiment: NamedExperiment) -> Iterator[str]:
     """Yield which samples are not what the trainers of their stream draw."""
     for number, spec in enumerate(actor.agent_specs):
@@ -113,7 +133,9 @@ def _lengths(actor: ActorWorker, experiment: NamedExperiment) -> Iterator[str]:
             continue
         names = {stream.stream_name for stream in _streams_of(actor, spec)}
         for trainer in experiment.config.trainers:
-            if trainer.sample_stream.stream_name not in names:
+            drawn_of = trainer.sample_stream.stream_name
+            taken = {each.takes.stream_name for each in buffers_of(experiment, drawn_of)}
+            if names.isdisjoint({drawn_of} | taken):
                 continue
             drawn = section_of(experiment, trainer).get("episode_len")
             if drawn != wanted and (drawn is not None or spec.pad_trajectory):

@@ -29,6 +29,11 @@ class Scheduling(Section):
         """Return the resources of a trainer worker, with ``others`` in their place."""
         return cls(**{"cpu": 2, "gpu": 0, "mem": 1024, **others})
 
+    @classmethod
+    def buffer_worker_default(cls, **others: Any) -> "Scheduling":
+        """Return the resources of a buffer worker, with ``others`` in their place."""
+        return cls(**{"cpu": 1, "gpu": 0, "mem": 1024, **others})
+
 
 class TasksGroup(Section):
     """So many workers with the same resources."""
@@ -43,9 +48,10 @@ class ExperimentScheduling(Section):
     actors: TasksGroup | list[TasksGroup] = Field(default_factory=list)
     policies: TasksGroup | list[TasksGroup] = Field(default_factory=list)
     trainers: TasksGroup | list[TasksGroup] = Field(default_factory=list)
+    buffers: TasksGroup | list[TasksGroup] = Field(default_factory=list)
 
     def groups(self, kind: str) -> list[TasksGroup]:
-        """Return the groups of ``actors``, ``policies`` or ``trainers``."""
+        """Return the groups of a kind of workers: ``actors`` for instance."""
         found = getattr(self, kind)
         return [found] if isinstance(found, TasksGroup) else list(found)
 

@@ -3,7 +3,14 @@
 from collections.abc import Callable, Iterator, Mapping
 from typing import TypeAlias
 
-from relaax.experiments.workers import ActorWorker, AgentSpec, InferenceStream, Policy, SampleStream
+from relaax.experiments.workers import (
+    ActorWorker,
+    AgentSpec,
+    BufferWorker,
+    InferenceStream,
+    Policy,
+    SampleStream,
+)
 from relaax.experiments.written import NamedExperiment
 
 _INFERENCE, _SAMPLE = InferenceStream.Type, SampleStream.Type
@@ -16,7 +23,7 @@ def mistakes_of_streams(experiment: NamedExperiment) -> list[str]:
     """Return a sentence for each mistake."""
     unknown = _each_once(experiment, _unknown_streams)
     between = [*_each_once(experiment, _policies_of_specs), *_policies(experiment)]
-    return [*unknown, *between, *_ends(experiment), *_shared(experiment)]
+    return [*unknown, *between, *_ends(experiment), *_shared(experiment), *_buffers(experiment)]
 
 
 def _each_once(experiment: NamedExperiment, check: _ActorCheck) -> list[str]:
@@ -29,13 +36,29 @@ def _each_once(experiment: NamedExperiment, check: _ActorCheck) -> list[str]:
 
 
 def _unknown_streams(actor: ActorWorker, experiment: NamedExperiment) -> Iterator[str]:
-    served, taken = policies_of_inference(experiment), policies_of_samples(experiment)
+    served = policies_of_inference(experiment)
+    taken = dict(policies_of_samples(experiment))
+    # What is wrong with a buffer is said of the buffer.
+    taken |= {buffer.takes.stream_name: "" for buffer in experiment.config.buffers}
     for inference in actor.inference_streams:
         if inference.type_ is _INFERENCE.NAME and inference.stream_name not in served:
             yield _unknown("inference stream", inference.stream_name, served, "policy worker")
     for sample in actor.sample_streams:
         if sample.type_ is not _SAMPLE.NULL and sample.stream_name not in taken:
-            yield _unknown("sample stream", sample.stream_name, taken, "trainer")
+            yield _not_taken(sample.stream_name, experiment) or _unknown(
+                "sample stream", sample.stream_name, taken, "trainer"
+            )
+
+
+def _not_taken(name: str, experiment: NamedExperiment) -> str | None:
+    """Return why a stream of trainers takes no steps of actors: they draw from buffers."""
+    buffers = buffers_of(experiment, name)
+    if not buffers or buffers[0].takes.stream_name == name:
+        return None
+    return (
+        f"the trainers of the sample stream {name!r} draw from buffer workers: name the stream of "
+        f"these, {buffers[0].takes.stream_name!r}"
+    )
 
 
 def _policies_of_specs(actor: ActorWorker, experiment: NamedExperiment) -> Iterator[str]:
@@ -83,21 +106,25 @@ def _ends(experiment: NamedExperiment) -> Iterator[str]:
     for number, trainer in enumerate(experiment.config.trainers):
         if trainer.sample_stream.type_ is _SAMPLE.NULL:
             yield f"trainers: {number}: sample_stream: must be the name of a stream"
+    for number, buffer in enumerate(experiment.config.buffers):
+        for key in ("from_sample_stream", "to_sample_stream"):
+            if getattr(buffer, key).type_ is _SAMPLE.NULL:
+                yield f"buffers: {number}: {key}: must be the name of a stream"
 
 
 def _shared(experiment: NamedExperiment) -> Iterator[str]:
     """Yield streams of two policies, and trainers of one policy that differ."""
     config = experiment.config
-    served, taken = policies_of_inference(experiment), policies_of_samples(experiment)
+    served, learnt = policies_of_inference(experiment), _policies_of_trainers(experiment)
     for number, worker in enumerate(config.policies):
         name = worker.inference_stream.stream_name
         if served.get(name, worker.policy_name) != worker.policy_name:
             yield f"policies: {number}: the stream {name!r} has another policy, {served[name]!r}"
     for number, trainer in enumerate(config.trainers):
         name = trainer.sample_stream.stream_name
-        if taken.get(name, trainer.policy_name) != trainer.policy_name:
+        if learnt.get(name, trainer.policy_name) != trainer.policy_name:
             yield (
-                f"trainers: {number}: the trainer of another policy, {taken[name]!r}, has the "
+                f"trainers: {number}: the trainer of another policy, {learnt[name]!r}, has the "
                 f"sample stream {name!r}: each policy needs a stream of its own"
             )
         others = [t for t in config.trainers[:number] if t.policy_name == trainer.policy_name]
@@ -105,6 +132,28 @@ def _shared(experiment: NamedExperiment) -> Iterator[str]:
             yield (
                 f"trainers: {number}: another trainer of policy {trainer.policy_name!r} has "
                 "other keys; trainers of one policy are alike"
+            )
+
+
+def _buffers(experiment: NamedExperiment) -> Iterator[str]:
+    """Yield buffers that no trainer draws from, and those that take what others take."""
+    learnt = _policies_of_trainers(experiment)
+    buffers = experiment.config.buffers
+    first = {each.takes.stream_name: each.to_sample_stream for each in reversed(buffers)}
+    for number, buffer in enumerate(buffers):
+        taken, drawn = buffer.takes.stream_name, buffer.to_sample_stream.stream_name
+        if drawn not in learnt:
+            unknown = _unknown("sample stream", drawn, learnt, "trainer")
+            yield f"buffers: {number}: to_sample_stream: {unknown}"
+        if taken in learnt:
+            yield (
+                f"buffers: {number}: from_sample_stream: trainers have the stream {taken!r}, too: "
+                "give the buffer's another name, which actors name"
+            )
+        elif first[taken].stream_name != drawn:
+            yield (
+                f"buffers: {number}: from_sample_stream: {taken!r} has another buffer, of the "
+                f"trainers of {first[taken].stream_name!r}: each needs a stream of its own"
             )
 
 
@@ -126,7 +175,9 @@ def unused_streams(experiment: NamedExperiment) -> Iterator[str]:
             yield f"policies: no actor has an agent whose actions the stream {name!r} chooses"
     for name in policies_of_samples(experiment):
         if name not in learnt:
-            yield f"trainers: no actor has an agent whose steps go to the stream {name!r}"
+            is_buffered = any(each.takes.stream_name == name for each in experiment.config.buffers)
+            owners = "buffers" if is_buffered else "trainers"
+            yield f"{owners}: no actor has an agent whose steps go to the stream {name!r}"
 
 
 def policies_of_inference(experiment: NamedExperiment) -> dict[str, str]:
@@ -139,6 +190,30 @@ def policies_of_inference(experiment: NamedExperiment) -> dict[str, str]:
 
 
 def policies_of_samples(experiment: NamedExperiment) -> dict[str, str]:
+    """Return the policy that learns from each sample stream of actors, by the stream's name.
+
+    Its trainers take the steps, or the buffers that these draw from.
+    """
+    learnt = _policies_of_trainers(experiment)
+    buffers = [
+        each
+        for each in reversed(experiment.config.buffers)
+        if each.to_sample_stream.stream_name in learnt
+    ]
+    drawn = {each.to_sample_stream.stream_name for each in buffers}
+    found = {name: policy for name, policy in learnt.items() if name not in drawn}
+    return found | {
+        each.takes.stream_name: learnt[each.to_sample_stream.stream_name] for each in buffers
+    }
+
+
+def buffers_of(experiment: NamedExperiment, name: str) -> list[BufferWorker]:
+    """Return the buffers that the trainers of a sample stream draw from."""
+    buffers = experiment.config.buffers
+    return [each for each in buffers if each.to_sample_stream.stream_name == name]
+
+
+def _policies_of_trainers(experiment: NamedExperiment) -> dict[str, str]:
     """Return the policy that the trainers of each sample stream learn, by the stream's name."""
     return {
         trainer.sample_stream.stream_name: trainer.policy_name

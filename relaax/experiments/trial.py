@@ -8,26 +8,17 @@ from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote
 
 import yaml
 
 from relaax.errors import ConfigurationError
 from relaax.experiments.gpus import placed
 from relaax.experiments.policies import section_of
+from relaax.experiments.routes import HOST, Routes, TrainedPolicy
 from relaax.experiments.scheduling import Scheduling
-from relaax.experiments.workers import (
-    ActorWorker,
-    AgentSpec,
-    InferenceStream,
-    PolicyWorker,
-    SampleStream,
-    TrainerWorker,
-    WorkerInformation,
-)
+from relaax.experiments.stream_checks import buffers_of
+from relaax.experiments.workers import ActorWorker, WorkerInformation
 from relaax.experiments.written import NamedExperiment, to_yaml
-
-HOST = "localhost"
 
 #: Folders of a trial: a file for each policy and a folder for what is learnt; a file for each group
 #: of actors.
@@ -35,26 +26,6 @@ _POLICIES, _ACTORS = "policies", "actors"
 
 #: Types of environments that are there without being registered.
 ENVIRONMENT_TYPES: Mapping[str, str] = {"atari": "relaax.client.gymnasium_atari:relaax/Atari-v0"}
-
-
-@dataclass(frozen=True)
-class TrainedPolicy:
-    """A policy, its trainers, and where their processes listen."""
-
-    name: str
-    trainers: Sequence[TrainerWorker]
-    #: The parameter server's, and one of each learner.
-    ports: Sequence[int]
-
-    @property
-    def parameter_server(self) -> str:
-        """The address of its parameter server."""
-        return f"{HOST}:{self.ports[0]}"
-
-    @property
-    def learners(self) -> list[str]:
-        """The addresses of its learners."""
-        return [f"{HOST}:{port}" for port in self.ports[1:]]
 
 
 @dataclass(frozen=True)
@@ -88,16 +59,16 @@ class Trial:
         gpus: Sequence[str] | None = None,
         registry: str | None = None,
     ) -> None:
-        self._registry = registry
         self.experiment = experiment
         self.directory = directory
         trainers = experiment.config.trainers
-        names = list(dict.fromkeys(trainer.policy_name for trainer in trainers))
-        self.policies = {}
-        for name in names:
+        self.policies: dict[str, TrainedPolicy] = {}
+        for name in dict.fromkeys(trainer.policy_name for trainer in trainers):
             own = [trainer for trainer in trainers if trainer.policy_name == name]
-            ports = [free_port() for _ in range(1 + len(own))]
-            self.policies[name] = TrainedPolicy(name, own, ports)
+            buffers = buffers_of(experiment, own[0].sample_stream.stream_name)
+            ports = [free_port() for _ in range(1 + len(own) + len(buffers))]
+            self.policies[name] = TrainedPolicy(name, own, buffers, ports)
+        self._routes = Routes(experiment, directory.name, self.policies, registry)
         self.actor_groups = list(self._grouped_actors())
         #: The GPU of each process that wants one, by its name.
         self.gpus = {} if gpus is None else placed(self._wanted_gpus(), gpus)
@@ -135,20 +106,27 @@ class Trial:
         for policy in self.policies.values():
             file = str(self._file_of(_POLICIES, policy.name))
             yield f"{policy.name}-ps", ["relaax-parameter-server", "--config", file]
+            servers = policy.replay_servers
+            drawn = ["--replay-servers", *servers] if servers else []
+            for number, address in enumerate(servers):
+                place = str(self._place_of(policy) / "buffers")
+                words = ["--bind", address, "--name", f"buffer{number}", "--checkpoint-dir", place]
+                yield (
+                    f"{policy.name}-buffer{number}",
+                    ["relaax-replay-server", "--config", file, *words, *drawn],
+                )
             for number, address in enumerate(policy.learners):
-                place = str(self.directory / _POLICIES / policy.name / f"learner{number}")
+                place = str(self._place_of(policy) / f"learner{number}")
+                words = ["--bind", address, "--checkpoint-dir", place]
                 yield (
                     f"{policy.name}-trainer{number}",
-                    [
-                        "relaax-learner", "--config", file, "--bind", address,
-                        "--checkpoint-dir", place,
-                    ],
-                )  # fmt: skip
+                    ["relaax-learner", "--config", file, *words, *drawn],
+                )
         for number, worker in enumerate(self.experiment.config.policies):
             file = str(self._file_of(_POLICIES, worker.policy_name))
             # Actors find it by its name: the system chooses its port.
             words = ["relaax-inference-server", "--config", file, "--bind", f"{HOST}:0"]
-            yield f"policy{number}", [*words, "--name", self._name_of(worker)]
+            yield f"policy{number}", [*words, "--name", self._routes.name_of(worker)]
         yield from map(self._actor_line, self.actor_groups)
 
     def information(self) -> dict[str, WorkerInformation]:
@@ -162,6 +140,8 @@ class Trial:
             found[f"{policy.name}-ps"] = info
             for number in range(len(policy.learners)):
                 found[f"{policy.name}-trainer{number}"] = info
+            for number, buffer in enumerate(policy.buffers):
+                found[f"{policy.name}-buffer{number}"] = buffer.worker_info
         for number, worker in enumerate(self.experiment.config.policies):
             found[f"policy{number}"] = worker.worker_info
         for group in self.actor_groups:
@@ -205,26 +185,17 @@ class Trial:
             count = len(list(same))
             shares: dict[tuple[int, ...], list[int]] = {}
             for index in range(first, first + count):
-                shares.setdefault(self._places(actor, index), []).append(index)
+                shares.setdefault(self._routes.places(actor, index), []).append(index)
             for place, (places, share) in enumerate(shares.items()):
                 name = f"actors{number}" + (f"-{place}" if len(shares) > 1 else "")
                 gpu = sum(scheduling[index].gpu for index in share)
                 yield ActorGroup(name, actor, len(share), 1 + first, places, gpu)
                 first += len(share)
 
-    def _places(self, actor: ActorWorker, index: int) -> tuple[int, ...]:
-        """Return the place of a worker's trainer among those of each sample stream."""
-        return tuple(
-            index % max(len(self._learners_of(stream)), 1)
-            if stream.type_ is SampleStream.Type.NAME
-            else 0
-            for stream in actor.sample_streams
-        )
-
     def _actor_line(self, group: ActorGroup) -> tuple[str, list[str]]:
         """Return the name and the command of a group of actors."""
         actor = group.worker
-        policy, _ = self._way(actor.inference_streams[actor.agent_specs[0].inference_stream_idx])
+        policy = self._routes.policy_of(actor, actor.agent_specs[0])
         types = {**ENVIRONMENT_TYPES, **self.experiment.environments}
         made_by = types.get(actor.env.type_, actor.env.type_)
         words = [
@@ -248,82 +219,25 @@ class Trial:
                 {
                     "index_regex": spec.index_regex,
                     "arguments": [
-                        *self._policy_words(group.worker, spec),
-                        *self._sample_words(group, spec),
+                        "--config",
+                        str(self._file_of(_POLICIES, self._routes.policy_of(group.worker, spec))),
+                        *self._routes.inference_words(group.worker, spec),
+                        *self._routes.sample_words(group.worker, spec, group.places),
                     ],
                     **spec.written(),
+                    **({"together": True} if self._routes.are_together(group.worker, spec) else {}),
                 }
                 for spec in group.worker.agent_specs
             ],
         }
 
-    def _policy_words(self, actor: ActorWorker, spec: AgentSpec) -> list[str]:
-        """Return options of ``relaax-actor``: the policy of agents, and how it is asked."""
-        policy, way = self._way(actor.inference_streams[spec.inference_stream_idx])
-        return ["--config", str(self._file_of(_POLICIES, policy)), *way]
-
-    def _sample_words(self, group: ActorGroup, spec: AgentSpec) -> list[str]:
-        """Return options of ``relaax-actor``: where the steps of agents go.
-
-        Without a trainer nothing is learnt from them.
-        """
-        is_deterministic = spec.deterministic_action
-        streams = [group.worker.sample_streams[place] for place in spec.sample_streams]
-        places = [group.places[place] for place in spec.sample_streams]
-        learners = [
-            address
-            for stream, place in zip(streams, places, strict=True)
-            for address in self._takers(stream, place)
-        ]
-        if not learners:
-            return ["--mode", "eval_deterministic" if is_deterministic else "eval_stochastic"]
-        more = ["--when-full", "drop"] if any(each.when_full == "drop" for each in streams) else []
-        more += ["--deterministic"] if is_deterministic else []
-        if len(learners) == 1:
-            return ["--learner", learners[0], *more]
-        in_turn = streams[0].type_ is SampleStream.Type.NAME_ROUND_ROBIN
-        spread = "round-robin" if in_turn else "broadcast"
-        return ["--replay-servers", *learners, "--spread", spread, *more]
-
-    def _takers(self, stream: SampleStream, place: int) -> list[str]:
-        """Return the addresses of the trainers that get steps of a stream."""
-        learners = self._learners_of(stream)
-        if stream.type_ is SampleStream.Type.NAME:
-            return learners[place : place + 1]
-        return learners
-
-    def _learners_of(self, stream: SampleStream) -> list[str]:
-        """Return the addresses of the trainers of a sample stream."""
-        if stream.type_ is SampleStream.Type.NULL:
-            return []
-        return [
-            address
-            for policy in self.policies.values()
-            if policy.trainers[0].sample_stream.stream_name == stream.stream_name
-            for address in policy.learners
-        ]
-
-    def _way(self, stream: InferenceStream) -> tuple[str, list[str]]:
-        """Return the policy of a stream, and the options by which actors choose with it."""
-        if stream.type_ is InferenceStream.Type.INLINE:
-            seconds = stream.pull_interval_seconds
-            mode, interval = ("episode", "1") if seconds is None else ("second", f"{seconds:g}")
-            fetches = ["--fetch-parameter-mode", mode, "--fetch-parameter-interval", interval]
-            return str(stream.policy_name), fetches
-        workers = self.experiment.config.policies
-        served = next(each for each in workers if each.inference_stream == stream)
-        return served.policy_name, ["--inference-servers", self._name_of(served)]
-
-    def _name_of(self, worker: PolicyWorker) -> str:
-        """Return the name of a policy worker's stream, with its registry."""
-        segments = self.experiment.name, self.directory.name, worker.inference_stream.stream_name
-        path = "/".join(quote(segment, safe="") for segment in segments)
-        own = f"names://{self.policies[worker.policy_name].parameter_server}"
-        return f"{self._registry or own}/{path}"
-
     def _file_of(self, folder: str, name: str) -> Path:
         """Return the file of a policy, or of a group of actors."""
         return self.directory / folder / f"{name}.yaml"
+
+    def _place_of(self, policy: TrainedPolicy) -> Path:
+        """Return the folder of what is learnt of a policy."""
+        return self.directory / _POLICIES / policy.name
 
     def _lines_of(self, policy: TrainedPolicy) -> Iterator[str]:
         """Yield the names of the lines that evaluate a policy."""
@@ -337,7 +251,7 @@ class Trial:
                 yield group.name
 
     def _configuration(self, policy: TrainedPolicy) -> dict[str, Any]:
-        place = self.directory / _POLICIES / policy.name
+        place = self._place_of(policy)
         section = section_of(self.experiment, policy.trainers[0])
         if any(name in self.gpus for name in self._lines_of(policy)):
             section["gpu"] = True
@@ -351,6 +265,7 @@ class Trial:
                 "--metrics-dir": str(place / "metrics"),
             },
             "relaax-learner": to_server,
+            "relaax-replay-server": to_server,
             "relaax-inference-server": to_server,
             "relaax-actor": to_server,
             "algorithm": section,

@@ -102,9 +102,12 @@ class SampleStream(Section):
         """Which of the trainers that name the stream take the steps.
 
         One by the actor worker's index, each the next episode in turn, each all steps, or none.
+        With ``NAME_MULTI_AGENT`` one by the index, too: the episodes of an environment's agents
+        are sent together.
         """
 
         NAME = "NAME"
+        NAME_MULTI_AGENT = "NAME_MULTI_AGENT"
         NAME_ROUND_ROBIN = "NAME_ROUND_ROBIN"
         NAME_BROADCAST = "NAME_BROADCAST"
         NULL = "NULL"
@@ -113,6 +116,11 @@ class SampleStream(Section):
     stream_name: str = ""
     #: Whether actors wait while a trainer does not keep up, or steps are dropped, and counted.
     when_full: Literal["block", "drop"] = "block"
+
+    @property
+    def is_of_index(self) -> bool:
+        """Whether an actor worker's index says which one of several takes its steps."""
+        return self.type_ in (SampleStream.Type.NAME, SampleStream.Type.NAME_MULTI_AGENT)
 
     def model_post_init(self, context: Any) -> None:
         """Refuse keys that do not belong to the type."""
@@ -216,12 +224,33 @@ class TrainerWorker(Worker):
     policy: Policy
     sample_stream: Sample
 
+    @property
+    def takes(self) -> SampleStream:
+        """The stream whose steps it takes."""
+        return self.sample_stream
+
+
+class BufferWorker(Worker):
+    """Stores the steps of a sample stream, in the place of the trainers of another one.
+
+    These draw from the buffers of their stream, and store nothing themselves.
+    """
+
+    from_sample_stream: Sample
+    to_sample_stream: Sample
+
+    @property
+    def takes(self) -> SampleStream:
+        """The stream whose steps it takes."""
+        return self.from_sample_stream
+
 
 class ExperimentConfig(Section):
     """The configurations of all workers."""
 
     actors: list[ActorWorker] = Field(default_factory=list)
     policies: list[PolicyWorker] = Field(default_factory=list)
+    buffers: list[BufferWorker] = Field(default_factory=list)
     trainers: list[TrainerWorker] = Field(default_factory=list)
     #: A trial is stopped when it has run for so long.
     timeout_seconds: PositiveInt = 3 * 24 * 3600

@@ -18,7 +18,7 @@ from relaax.experiments.scheduling import ExperimentScheduling
 from relaax.experiments.workers import ExperimentConfig, InferenceStream, SampleStream
 
 #: Kinds of workers, which are lists in a file.
-KINDS = ("actors", "policies", "trainers")
+KINDS = ("actors", "policies", "buffers", "trainers")
 
 _TIMEOUT = "timeout_seconds"
 
@@ -47,6 +47,7 @@ class _File(Section):
     scheduling: ExperimentScheduling
     actors: list[dict[str, Any]] = Field(default_factory=list)
     policies: list[dict[str, Any]] = Field(default_factory=list)
+    buffers: list[dict[str, Any]] = Field(default_factory=list)
     trainers: list[dict[str, Any]] = Field(default_factory=list)
     timeout_seconds: int | None = None
 

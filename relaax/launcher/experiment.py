@@ -14,7 +14,8 @@ from relaax.configuration import run_command
 from relaax.errors import ConfigurationError
 from relaax.experiments.checks import mistakes
 from relaax.experiments.files import experiments_in, file_of, load_experiment
-from relaax.experiments.trial import HOST, Trial
+from relaax.experiments.routes import HOST
+from relaax.experiments.trial import Trial
 from relaax.experiments.written import NamedExperiment, to_yaml
 from relaax.launcher.main import add_run_options, run_procfile, run_rules
 from relaax.launcher.ports import free_port, reserved

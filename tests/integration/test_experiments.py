@@ -1,6 +1,7 @@
 """An experiment trains, from Python and from its twin in YAML, with policies here and elsewhere."""
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -8,6 +9,7 @@ from pathlib import Path
 
 import psutil
 import pytest
+import yaml
 from processes import REPOSITORY, wait_for
 
 from relaax.launcher.run_record import read_record
@@ -154,3 +156,28 @@ def test_the_twin_of_the_atari_example_trains(tmp_path: Path) -> None:
     assert "the required number of steps is done" in ended.stdout
     place = tmp_path / "training" / "experiments" / "example-atari" / "one"
     assert any((place / "policies" / "default" / "checkpoints").iterdir())
+
+
+def test_buffers_store_what_several_streams_deliver(tmp_path: Path) -> None:
+    """Episodes of a team that are sent together, and episodes in turn, of two actor workers."""
+    shown = command(tmp_path, "show", str(EXAMPLES / "simple_spread.py"), "-e", "mappo")
+    described = yaml.safe_load(shown.stdout)
+    (actor,), (trainer,) = described["actors"], described["trainers"]
+    actor["agent_specs"][0]["send_full_trajectory"] = True
+    described["actors"] = [
+        {**actor, "sample_streams": [{"type_": kind, "stream_name": "steps"}]}
+        for kind in ("NAME_MULTI_AGENT", "NAME_ROUND_ROBIN")
+    ]
+    described["buffers"] = [{"count": 2, "from_sample_stream": "steps", "to_sample_stream": "team"}]
+    trainer["trainer"]["args"]["max_global_step"] = 3000
+    described["scheduling"]["actors"]["count"] = 2
+    described["scheduling"]["buffers"] = {"count": 2, "scheduling": {}}
+    twin = tmp_path / "twin.yaml"
+    twin.write_text(yaml.safe_dump(described))
+    ended = command(tmp_path, "run", str(twin))
+    assert ended.returncode == 0, ended.stdout + ended.stderr
+    for number in (0, 1):
+        taken = rf"team-buffer{number}  \| stopped; ([\d,]+) steps of environments were delivered"
+        (count,) = re.findall(taken, ended.stdout)
+        assert int(count.replace(",", "")) > 500
+    assert "were delivered to replay servers, 0 of them were lost" in ended.stdout

@@ -42,10 +42,13 @@ def load_group(agents: ActorAgents, number: int, options: ActorOptions) -> Actor
     return load_actor(words)
 
 
-def samples_of(agents: ActorAgents, number: int, configuration: ActorConfiguration) -> SinkWrapper:
-    """Return what puts the samples of a group before its sink."""
+def samples_of(
+    agents: ActorAgents, number: int, members: int, configuration: ActorConfiguration
+) -> SinkWrapper:
+    """Return what puts the samples of a group, with so many ``members``, before its sink."""
     group, policy = agents.groups[number], configuration.run_name
-    return lambda sink: with_samples(sink, group, agents.max_num_steps, policy)
+    together = members if group.together else 1
+    return lambda sink: with_samples(sink, group, agents.max_num_steps, policy, together)
 
 
 def play_groups(
@@ -76,7 +79,7 @@ def play_groups(
         clients: dict[str, MultiAgentClient] = {}
         for number, members in agents.members(counted[0].agents).items():
             configuration = load_group(agents, number, options)
-            wrap = samples_of(agents, number, configuration)
+            wrap = samples_of(agents, number, len(members), configuration)
             client = _client_of(
                 configuration, members, counted, index, report, resources, resets, wrap
             )

@@ -19,18 +19,23 @@ Samples: TypeAlias = Callable[[StepBatch], Iterator[StepBatch]]
 
 
 def with_samples(
-    sink: ExperienceSink[Any], samples: AgentSamples, longest: int | None, policy: str
+    sink: ExperienceSink[Any],
+    samples: AgentSamples,
+    longest: int | None,
+    policy: str,
+    together: int = 1,
 ) -> ExperienceSink[Any]:
     """Return ``sink`` behind the sinks that ``samples`` ask for.
 
-    Episodes have ``longest`` steps at most. ``policy`` is its name, for messages.
+    Episodes have ``longest`` steps at most. ``policy`` is its name, for messages. The episodes of
+    ``together`` agents, which follow one another, are sent in one batch.
     """
     if samples.send_concise_info:
-        sink = EpisodeSamples(sink, concise)
+        sink = EpisodeSamples(sink, concise, together)
     elif samples.pad_trajectory and longest is not None:
-        sink = EpisodeSamples(sink, padded_to(longest + samples.bootstrap_steps))
-    elif samples.send_full_trajectory or samples.send_after_done:
-        sink = EpisodeSamples(sink, in_pieces_of(samples.sample_steps))
+        sink = EpisodeSamples(sink, padded_to(longest + samples.bootstrap_steps), together)
+    elif samples.sends_episodes:
+        sink = EpisodeSamples(sink, in_pieces_of(samples.sample_steps), together)
     elif samples.sample_steps is not None:
         sink = WindowSamples(sink, samples.sample_steps, samples.bootstrap_steps)
     return OneVersion(sink, policy) if samples.require_one_version else sink
@@ -91,12 +96,20 @@ class WindowSamples(_Handing):
 
 
 class EpisodeSamples(_Handing):
-    """Sends the samples of an episode when it is over."""
+    """Sends the samples of an episode when it is over.
 
-    def __init__(self, sink: ExperienceSink[Any], samples: Samples) -> None:
+    Those of ``together`` agents, whose slots follow one another, are sent in one batch when none of
+    them has an open episode.
+    """
+
+    def __init__(self, sink: ExperienceSink[Any], samples: Samples, together: int = 1) -> None:
         super().__init__(sink)
         self._samples = samples
+        self._together = together
+        #: By slot: the steps of an open episode.
         self._held: dict[int, list[StepBatch]] = {}
+        #: By environment: samples of episodes that are over.
+        self._ready: dict[int, list[StepBatch]] = {}
 
     def put(self, steps: StepBatch) -> None:
         """Hold the steps, up to the end of their episode."""
@@ -104,11 +117,22 @@ class EpisodeSamples(_Handing):
             begin = 0
             for end in (np.flatnonzero(own.flags & ENDS) + 1).tolist():
                 parts = [*self._held.pop(slot, []), _between(own, begin, end)]
-                for sample in self._samples(StepBatch.concatenated(parts)):
-                    self._sink.put(sample)
+                ready = self._ready.setdefault(slot // self._together, [])
+                ready += self._samples(StepBatch.concatenated(parts))
                 begin = end
             if begin < len(own):
                 self._held.setdefault(slot, []).append(_between(own, begin, len(own)))
+        self._send()
+
+    def _send(self) -> None:
+        """Send what is ready of environments whose agents have no open episode."""
+        playing = {slot // self._together for slot in self._held}
+        for environment in self._ready.keys() - playing:
+            samples = self._ready.pop(environment)
+            if samples and self._together > 1:
+                samples = [StepBatch.concatenated(samples)]
+            for sample in samples:
+                self._sink.put(sample)
 
 
 def in_pieces_of(length: int | None) -> Samples:

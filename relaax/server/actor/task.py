@@ -76,7 +76,7 @@ class ActorTask:
             with naming(str(options.env)):
                 (number,) = agents.members([""])
             configuration = load_group(agents, number, options)
-            wrap = samples_of(agents, number, configuration)
+            wrap = samples_of(agents, number, 1, configuration)
             return _play_one(configuration, index, report, resources, agents.ring_size, wrap)
         return play_groups(agents, options, factory, index, report, resources)
 

@@ -9,6 +9,7 @@ from relaax.errors import ConfigurationError
 from relaax.experiments import (
     ActorWorker,
     AgentSpec,
+    BufferWorker,
     Environment,
     ExperimentConfig,
     ExperimentScheduling,
@@ -27,7 +28,7 @@ from relaax.experiments import (
 from relaax.experiments.checks import mistakes
 from relaax.experiments.files import experiments_in, file_of, load_experiment
 from relaax.experiments.trial import Trial
-from relaax.experiments.written import NamedExperiment, from_yaml, to_yaml
+from relaax.experiments.written import KINDS, NamedExperiment, from_yaml, to_yaml
 
 POLICY = Policy(type_="section", args={"state_size": [4], "action_size": 2})
 INLINE = InferenceStream(
@@ -38,6 +39,7 @@ INLINE = InferenceStream(
     pull_interval_seconds=None,
 )
 NULL = SampleStream(type_="NULL")
+TOGETHER = SampleStream(type_="NAME_MULTI_AGENT", stream_name="default")
 OTHER = Policy(type_="section", args={"state_size": [4], "action_size": 3})
 INDICES = {"index_regex", "inference_stream_idx", "sample_stream_idx"}
 EVERY = AgentSpec(index_regex=".*", inference_stream_idx=0, sample_stream_idx=0)
@@ -77,9 +79,15 @@ def policy_worker(name="default", stream="default", policy=POLICY):
     return PolicyWorker(policy_name=name, inference_stream=stream, policy=policy)
 
 
-def experiment(actors=(), policies=(), trainers=(), scheduled=None):
-    config = ExperimentConfig(actors=list(actors), policies=list(policies), trainers=list(trainers))
-    counts = {kind: len(getattr(config, kind)) for kind in ("actors", "policies", "trainers")}
+def buffer(taken="steps", drawn="default", **others):
+    return BufferWorker(from_sample_stream=taken, to_sample_stream=drawn, **others)
+
+
+def experiment(actors=(), policies=(), trainers=(), scheduled=None, buffers=()):
+    config = ExperimentConfig(
+        actors=list(actors), policies=list(policies), buffers=list(buffers), trainers=list(trainers)
+    )
+    counts = {kind: len(getattr(config, kind)) for kind in KINDS}
     groups = {
         kind: TasksGroup(count=count, scheduling=Scheduling())
         for kind, count in {**counts, **(scheduled or {})}.items()
@@ -124,6 +132,7 @@ ATARI = NamedExperiment(
             [],
             [trainer()],
         ),
+        experiment([actor([INLINE], ["steps"])], [], [trainer()], buffers=[buffer()] * 2),
     ],
 )
 def test_the_same_experiment_is_read_that_was_written(tmp_path, described):
@@ -299,6 +308,44 @@ def test_an_unknown_key_is_an_error_with_its_path(tmp_path, written, expected):
         (
             experiment([actor([INLINE])], [], [trainer(), trainer("b")]),
             "trainers: no actor has an agent whose steps go to the stream 'b'",
+        ),
+        (
+            experiment([actor([INLINE])], [], [trainer()], buffers=[buffer()]),
+            "actors: 0: the trainers of the sample stream 'default' draw from buffer workers: name "
+            "the stream of these, 'steps'",
+        ),
+        (
+            experiment([actor([INLINE], ["steps"])], [], [trainer()], buffers=[buffer(drawn="d")]),
+            "buffers: 0: to_sample_stream: no trainer has the sample stream 'd'; there are: "
+            "default",
+        ),
+        (
+            experiment([actor([INLINE])], [], [trainer()], buffers=[buffer("default")]),
+            "buffers: 0: from_sample_stream: trainers have the stream 'default', too: give the "
+            "buffer's another name, which actors name",
+        ),
+        (
+            experiment(
+                [acting(spec(sample_steps=50), samples="steps")],
+                [],
+                [trainer(trainer=Trainer(type_="ppo", args={"episode_len": 64}))],
+                buffers=[buffer()],
+            ),
+            "actors: 0: agent_specs: 0: sample_steps: samples have 50 rows, and the trainer of "
+            "'default' needs the same episode_len; it is 64",
+        ),
+        (
+            experiment([acting(EVERY, samples=TOGETHER)], [], [trainer()]),
+            "actors: 0: agent_specs: 0: the stream 'default' is NAME_MULTI_AGENT, which sends the "
+            "episodes of an environment's agents together: write send_full_trajectory: true, or "
+            "send_after_done: true with sample_steps",
+        ),
+        (
+            experiment(
+                [acting(*[spec(send_full_trajectory=True)] * 2, samples=TOGETHER)], [], [trainer()]
+            ),
+            "actors: 0: agent_specs: 1: sample_stream_idx: agents of another specification have "
+            "the NAME_MULTI_AGENT stream 'default': let one index_regex match all of them",
         ),
         (
             experiment([actor([INLINE])], [policy_worker()], [trainer()]),
@@ -602,6 +649,37 @@ def test_a_sample_stream_says_which_trainers_get_steps_and_whether_actors_wait(t
     found = deliveries(tmp_path, [in_turn], 0)
     assert found == [*both, "round-robin", "--when-full", "drop"]
     assert deliveries(tmp_path / "second", [to_all], 0) == [*both, "broadcast"]
+
+
+def test_episodes_of_several_agents_are_sent_together_to_one_trainer(tmp_path):
+    one = acting(spec(send_full_trajectory=True), samples=TOGETHER)
+    trial = trial_of(experiment([one] * 2, [], [trainer()] * 2), tmp_path / "trial")
+    for group, learner in zip(trial.actor_groups, (7101, 7102), strict=True):
+        (agents,) = trial.agents_of(group)["groups"]
+        assert agents["together"]
+        assert agents["arguments"][-2:] == ["--learner", f"localhost:{learner}"]
+
+
+def test_steps_go_to_buffers_and_trainers_draw_from_them(tmp_path):
+    info = WorkerInformation(watch_keys=["main"])
+    described = experiment(
+        [actor([INLINE], ["steps"])] * 2,
+        [],
+        [trainer(worker_info=WorkerInformation(host_key="main"))],
+        buffers=[buffer(worker_info=info)] * 2,
+    )
+    assert mistakes(described) == []
+    trial = trial_of(described, tmp_path / "trial")
+    lines = dict(trial.lines())
+    for number, group in enumerate(trial.actor_groups):
+        name, address = f"default-buffer{number}", f"localhost:{7102 + number}"
+        assert lines[name][0] == "relaax-replay-server"
+        assert lines[name][lines[name].index("--bind") + 1] == address
+        assert trial.information()[name] == info
+        (agents,) = trial.agents_of(group)["groups"]
+        assert agents["arguments"][-2:] == ["--learner", address]
+    servers = ["localhost:7102", "localhost:7103"]
+    assert lines["default-trainer0"][-3:] == ["--replay-servers", *servers]
 
 
 def test_an_agent_may_send_each_step_to_several_streams(tmp_path):

@@ -137,6 +137,42 @@ def test_slots_in_one_message_have_samples_of_their_own(fields, expected):
     assert found == expected
 
 
+def together(*messages, agents=2, **fields):
+    """Deliver messages of slots, numbers and flags; return slots and rewards of each batch."""
+    kept = KeptSteps()
+    sink = with_samples(kept, AgentSamples(**fields), None, "default", together=agents)
+    for message in messages:
+        sink.put(batch(*message))
+    sink.close()
+    return [(each.slots.tolist(), each.columns["reward"].tolist()) for each in kept.batches]
+
+
+@pytest.mark.parametrize(
+    "fields", [{"send_full_trajectory": True}, {"send_after_done": True, "sample_steps": 1}]
+)
+def test_episodes_of_an_environment_s_agents_are_sent_together_when_all_are_over(fields):
+    begin = [([0, 1], [1, 10], [START] * 2), ([0, 1], [2, 20], [TERMINATED, 0])]
+    assert together(*begin, **fields) == []
+    sent = together(*begin, ([1], [30], [TERMINATED]), **fields)
+    assert sent == [([0, 0, 1, 1, 1], [1, 2, 10, 20, 30])]
+
+
+def test_an_environment_s_agents_do_not_wait_for_those_of_another():
+    sent = together(
+        ([0, 1, 2, 3], [1, 10, 5, 50], [START] * 4),
+        ([0, 1, 2], [2, 20, 6], [TERMINATED] * 3),
+        send_full_trajectory=True,
+    )
+    assert sent == [([0, 0, 1, 1], [1, 2, 10, 20])]
+
+
+def test_an_agent_without_an_episode_is_not_waited_for():
+    sent = together(
+        ([0], [1], [START]), ([0], [2], [TERMINATED]), agents=3, send_full_trajectory=True
+    )
+    assert sent == [([0, 0], [1, 2])]
+
+
 def test_a_trajectory_with_two_versions_is_an_error_that_names_both():
     flags = [*episode(2), *episode(3, FINAL)]
     assert len(send(flags, require_one_version=True, versions=[3, 3, 4, 4, 0])) == 5
