@@ -183,6 +183,7 @@ def writer_to(
     first: int = 0,
     drops: bool = False,
     way: Spread = "environment",
+    first_timeout_s: float | None = None,
 ) -> SpreadWriter:
     """Return a sink of steps for a learner, or for replay servers; see ``ReplayWriter``.
 
@@ -200,6 +201,7 @@ def writer_to(
             observer if way != "broadcast" or not number else _Beside(observer),
             most_waiting=spec.most_waiting,
             drops=drops,
+            first_timeout_s=first_timeout_s,
             name=f"{_this_process()}, {secrets.token_hex(16)}",
             rollouts=rollouts,
         )

@@ -88,7 +88,8 @@ class ReplayWriter:
     """An ``ExperienceSink`` of steps that sends them on a thread of its own.
 
     At most about ``most_waiting`` steps wait. Then ``put`` waits for room, until the server has not
-    answered for ``timeout_s``, or ``observer`` does not go on. After that, or at once if it
+    answered for ``timeout_s``, or ``observer`` does not go on; for its first answer
+    ``first_timeout_s``, if this is given. After that, or at once if it
     ``drops``, steps are dropped. An environment goes on with its next episode as soon as there is
     room; in the middle of one when the queue is half empty, after a ``GAP``, unless only
     ``whole_episodes`` are of use. ``name`` is unique; drawn if omitted. After its first steps, or
@@ -106,6 +107,7 @@ class ReplayWriter:
         most_waiting: int = MOST_WAITING,
         drops: bool = False,
         timeout_s: float = 5.0,
+        first_timeout_s: float | None = None,
         name: str | None = None,
         whole_episodes: bool = False,
         lease_s: float = 0.0,
@@ -119,6 +121,8 @@ class ReplayWriter:
         self._steps_at_once = min(STEPS_AT_ONCE, max(1, most_waiting // 2))
         self._drops = drops
         self._timeout_s = timeout_s
+        #: Until the server has answered.
+        self._first_timeout_s = first_timeout_s
         self._whole_episodes = whole_episodes
         self._queue: deque[StepBatch] = deque()
         self._waiting = 0
@@ -165,18 +169,19 @@ class ReplayWriter:
     @property
     def gives_up(self) -> bool:
         """Whether the server has not answered for so long that steps are dropped."""
-        since = self._away_since
-        return since is not None and monotonic() - since >= self._timeout_s
+        since, first = self._away_since, self._first_timeout_s
+        return since is not None and monotonic() - since >= (first or self._timeout_s)
 
     def stored_types(self, types: Types) -> Types:
         """Return the types of columns by name that are stored: ``types`` where they were open.
 
         Waits as ``put`` does; ``types`` if the server has not answered by then.
         """
-        deadline = monotonic() + self._timeout_s
+        deadline = monotonic() + (self._first_timeout_s or self._timeout_s)
         while not self._closes and self._observer.goes_on():
             try:
                 stored = self._open(self._schema.settled(types))
+                self._note_away(None)
                 return {name: stored.columns[name].dtype for name in types}
             except (ReplayAway, NotReady) as error:
                 self._observer.refused(str(error))
@@ -443,7 +448,7 @@ class ReplayWriter:
         with self._changed:
             if self._is_over:
                 return False
-            self._away_since = None
+            self._away_since = self._first_timeout_s = None
             self._dropped += dropped
             self._waiting -= len(steps)
             self._changed.notify_all()
@@ -468,6 +473,8 @@ class ReplayWriter:
         """Take note since when the server does not answer; None if it does."""
         with self._changed:
             self._away_since = since
+            if since is None:
+                self._first_timeout_s = None
             self._changed.notify_all()
 
     def _closes_within(self, seconds: float) -> bool:

@@ -10,6 +10,9 @@ from relaax.replay.client.spread import StepReports, writer_to
 from relaax.replay.specs import ReplaySpec
 from relaax.telemetry.kept_counts import DELIVERED, DROPPED, CountsRow
 
+#: How long actors wait for a learner that starts, before they drop steps.
+STARTS_WITHIN_S = 120.0
+
 
 def experience_of(
     options: ActorOptions,
@@ -34,6 +37,7 @@ def experience_of(
         first=index,
         drops=options.when_full == "drop",
         way=options.spread,
+        first_timeout_s=STARTS_WITHIN_S,
     )
 
 

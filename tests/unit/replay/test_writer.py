@@ -228,6 +228,29 @@ def test_a_stopping_writer_waits_for_room_no_longer(server):
     assert writer.dropped == 15
 
 
+def test_a_server_that_has_not_answered_yet_is_waited_for_longer(server):
+    stub = LosesAnswers(f"127.0.0.1:{server.port}")
+    stub.is_away = True
+    writer = ReplayWriter(stub, SCHEMA, most_waiting=8, timeout_s=0, first_timeout_s=600)
+    writer.put(batch(0, 10))
+    with ThreadPoolExecutor(1) as threads:
+        wait_until(lambda: writer.is_away)
+        putting = threads.submit(writer.put, batch(10, 10, start=False))
+        attempts = stub.attempts
+        wait_until(lambda: stub.attempts > attempts + 1)
+        assert not putting.done()
+        stub.is_away = False
+        putting.result(20)
+    wait_until(lambda: writer.waiting == 0)
+    assert server.stored() == list(range(20))
+    stub.is_away = True
+    writer.put(batch(20, 10, start=False))
+    wait_until(lambda: writer.is_away)
+    writer.put(batch(30, 10, start=False))
+    assert writer.dropped == 10
+    writer.close()
+
+
 def test_a_server_that_does_not_answer_is_named_once(server, caplog):
     stub = LosesAnswers(f"127.0.0.1:{server.port}")
     writer = ReplayWriter(stub, SCHEMA)
