@@ -109,7 +109,7 @@ class SerialTraining:
     """Drives a ``TrainingMonitor`` without a thread.
 
     The training is over, too, after ``steps`` steps from now on, if given; ``global_t`` counts
-    them. ``on_check`` is called with each look.
+    them.
     """
 
     def __init__(
@@ -120,7 +120,6 @@ class SerialTraining:
         self._last_t = None if steps is None else global_t() + steps
         self._check_at = 0.0
         self._end: EndOfTraining | None = None
-        self.on_check: Callable[[], None] = lambda: None
         monitor.begin()
 
     def is_over(self) -> bool:
@@ -130,7 +129,6 @@ class SerialTraining:
         now = time.monotonic()
         if self._end is None and now >= self._check_at:
             self._check_at = now + CHECK_INTERVAL_S
-            self.on_check()
             self._end = self._monitor.check()
         return self._end is not None
 
@@ -216,9 +214,7 @@ def _wired(
         number = of_worker.options.seed or 0
         return agents_of(settings, bridge, number, make_sink, is_shared=False)
 
-    worker = MemoryWorker(settings, make_agents, training.is_over)
-    training.on_check = worker.note_connected
-    return training, worker
+    return training, MemoryWorker(settings, make_agents, training.is_over)
 
 
 def _learner(

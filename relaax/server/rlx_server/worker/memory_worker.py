@@ -145,11 +145,6 @@ class MemoryWorker:
         theirs.join(ours, on_sent=partial(self._take, connection))
         return theirs
 
-    def note_connected(self) -> None:
-        """Count, for the metrics, how many environments there are."""
-        training = [c for c in self._connections if c.session.is_training]
-        self._responders.training.note_connected(len(training))
-
     def close(self) -> None:
         """End the agents, and store their remaining metrics."""
         with self._turn:
@@ -186,7 +181,9 @@ class MemoryWorker:
         (answer,) = self._responders.answer([Request(session, taken)], time.monotonic())
         if isinstance(answer, Refusal):
             raise answer.error
-        return self._responders.training.encoded(answer)
+        training = self._responders.training
+        training.note_connected(sum(each.session.is_training for each in self._connections))
+        return training.encoded(answer)
 
     def _forget(self, connection: Connection) -> None:
         self._connections.remove(connection)

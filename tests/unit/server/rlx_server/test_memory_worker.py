@@ -8,6 +8,7 @@ import pytest
 from served_worker import Oracle, Stub, settings
 
 from relaax.client import Client, Failure
+from relaax.server.rlx_server.worker import measurements
 from relaax.server.rlx_server.worker.agents import Agents
 from relaax.server.rlx_server.worker.memory_worker import MemoryWorker
 
@@ -17,7 +18,8 @@ class Played:
 
     def __init__(self):
         self.oracle, self.is_over, self.seen = Oracle(), False, []
-        agents = Agents(self.oracle, Stub(), act_together=True)
+        self.stub = Stub()
+        agents = Agents(self.oracle, self.stub, act_together=True)
         self.worker = MemoryWorker(
             settings(), lambda: agents, lambda: self.is_over, before=self.seen.append
         )
@@ -67,6 +69,16 @@ def test_a_client_that_comes_later_is_told_so_at_its_hello(played):
     with played.client() as client, pytest.raises(Failure) as failed:
         client.init(state(7))
     assert failed.value.training_is_over
+
+
+def test_its_environments_are_counted_for_the_metrics(played, monkeypatch):
+    monkeypatch.setattr(measurements, "INTERVAL_S", 0.0)
+    with played.client() as client:
+        client.init(state(7))
+    named = [
+        (name.split(" of ")[0], y) for name, y, _ in played.stub.stored.values if " of " in name
+    ]
+    assert named[:2] == [("server/environments", 1), ("server/connections", 1)]
 
 
 def test_an_error_of_one_client_ends_its_connection_alone(played):
