@@ -10,6 +10,7 @@ RelaaxError
 ├── CheckpointError         a checkpoint cannot be saved or restored
 │   ├── DamagedCheckpoint   its bytes do not match its manifest
 │   └── CheckpointMismatch  it belongs to another network or algorithm
+├── NoSuchVersion           a parameter database has no version by this identifier
 ├── BridgeError             the parameter server refused a call
 │   ├── TokenRefused        it does not know the token that it was shown
 │   └── ParameterServerAway  it did not answer for a long time
@@ -62,6 +63,10 @@ class DamagedCheckpoint(CheckpointError):
 
 class CheckpointMismatch(CheckpointError):
     """A checkpoint belongs to another network or algorithm; the message has the differences."""
+
+
+class NoSuchVersion(RelaaxError):
+    """A parameter database has no version with this number or tag."""
 
 
 class BridgeError(RelaaxError):

@@ -70,6 +70,12 @@ MAY_IMPORT = {
         "relaax/configuration",
         "relaax/parameters",
     ),
+    "relaax/parameters/database": (
+        *GROUND,
+        "relaax/algorithm_base",
+        "relaax/checkpoints",
+        "relaax/configuration",
+    ),
     "relaax/telemetry/training": (
         *GROUND,
         "relaax/checkpoints",
