@@ -82,6 +82,11 @@ class DirectoryStore(BlobStore):
                 if entry.is_file() and not entry.name.startswith(_TEMPORARY_PREFIX)
             ]
 
+    def folders(self) -> list[str]:
+        """List the directories below this one."""
+        with self._errors_explained("list", ""):
+            return [entry.name for entry in os.scandir(self._directory) if entry.is_dir()]
+
     def delete(self, name: str) -> None:
         """Remove a file."""
         with self._errors_explained("delete", name):

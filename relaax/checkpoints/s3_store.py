@@ -65,15 +65,11 @@ class S3Store(BlobStore):
 
     def names(self) -> list[str]:
         """List the objects directly below the key."""
-        with self._errors_explained("list", ""):
-            pages = self._client.get_paginator("list_objects_v2").paginate(
-                Bucket=self._bucket, Prefix=self._prefix, Delimiter="/"
-            )
-            return [
-                found["Key"].removeprefix(self._prefix)
-                for page in pages
-                for found in page.get("Contents", [])
-            ]
+        return self._listed("Contents", "Key")
+
+    def folders(self) -> list[str]:
+        """List the parts of keys between this key and the next slash."""
+        return [name.removesuffix("/") for name in self._listed("CommonPrefixes", "Prefix")]
 
     def delete(self, name: str) -> None:
         """Delete an object."""
@@ -94,6 +90,17 @@ class S3Store(BlobStore):
     def location(self) -> str:
         """Return the objects' common URL."""
         return f"s3://{self._bucket}/{self._prefix}"
+
+    def _listed(self, kind: str, field: str) -> list[str]:
+        with self._errors_explained("list", ""):
+            pages = self._client.get_paginator("list_objects_v2").paginate(
+                Bucket=self._bucket, Prefix=self._prefix, Delimiter="/"
+            )
+            return [
+                found[field].removeprefix(self._prefix)
+                for page in pages
+                for found in page.get(kind, [])
+            ]
 
     def _require_own(self) -> None:
         """Take the place at the first change; TakenOver if it is another process's later."""

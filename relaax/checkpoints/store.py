@@ -23,6 +23,10 @@ class BlobStore(ABC):
         """Return the names of all blobs, in any order."""
 
     @abstractmethod
+    def folders(self) -> list[str]:
+        """Return the names of the places below this one, in any order."""
+
+    @abstractmethod
     def delete(self, name: str) -> None:
         """Remove a blob; a missing one is not an error."""
 

@@ -207,6 +207,9 @@ class _Blobs(BlobStore):
     def names(self) -> list[str]:
         return list(self._blobs)
 
+    def folders(self) -> list[str]:
+        return []
+
     def get(self, name: str) -> bytes:
         if name not in self._blobs:
             raise DamagedCheckpoint(f"{name} is missing")

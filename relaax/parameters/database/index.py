@@ -1,6 +1,6 @@
 """The index of a database: one blob, replaced as a whole, that says which versions there are."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -46,10 +46,6 @@ class Index(BaseModel):
         """Return the name of a version's data blob."""
         return f"version-{version}.{self.versions[version].sha256[:12]}.safetensors"
 
-    def is_data(self, name: str) -> bool:
-        """Return whether a blob is the data of a version, in this index or not."""
-        return name.startswith("version-") and name.endswith(".safetensors")
-
     def tagged(self, tag: str) -> int | None:
         """Return the version with a tag; None if there is none."""
         return self.latest if tag == LATEST else self.tags.get(tag)
@@ -66,8 +62,26 @@ class Index(BaseModel):
         """Return an index without a tag."""
         return self._changed(tags={key: self.tags[key] for key in self.tags if key != tag})
 
+    def outdated(self, keep_untagged: int) -> set[int]:
+        """Return the untagged versions but for the newest ones; ``latest`` is never among them."""
+        return set(sorted(set(self.versions) - set(self.tags.values()))[:-keep_untagged])
+
+    def without_versions(self, versions: Collection[int]) -> "Index":
+        """Return an index without some versions."""
+        kept = {key: entry for key, entry in self.versions.items() if key not in versions}
+        return self._changed(versions=kept)
+
+    def data_names(self) -> set[str]:
+        """Return the names of all data blobs."""
+        return {self.data_name(version) for version in self.versions}
+
     def _changed(self, **changes: object) -> "Index":
         return self.model_copy(update=changes)
+
+
+def is_data(name: str) -> bool:
+    """Return whether a blob is the data of a version, in an index or not."""
+    return name.startswith("version-") and name.endswith(".safetensors")
 
 
 def read_index(store: BlobStore) -> Index | None:

@@ -3,20 +3,38 @@
 import hashlib
 import time
 from collections.abc import Callable, Collection
+from contextlib import suppress
 
 from relaax.checkpoints import BlobStore
-from relaax.errors import NotContinued
-from relaax.parameters.database.index import INDEX, Index, VersionEntry, read_index
-from relaax.parameters.database.names import Identifier, require_tag
+from relaax.errors import ConfigurationError, NoSuchVersion, NotContinued
+from relaax.parameters.database.index import INDEX, Index, VersionEntry, is_data, read_index
+from relaax.parameters.database.names import LATEST, Identifier, require_tag
 from relaax.parameters.database.policy_values import PolicyValues
 from relaax.parameters.database.reader import ParameterDatabase
 
+#: So many of the newest untagged versions stay.
+KEEP_UNTAGGED = 10
+
 
 class DatabaseWriter(ParameterDatabase):
-    """The one writer of a database: it alone changes the store. ``clock``: seconds since 1970."""
+    """The one writer of a database: it alone changes the store.
 
-    def __init__(self, store: BlobStore, clock: Callable[[], float] = time.time) -> None:
+    ``keep_untagged``: so many of the newest untagged versions survive ``gc``; ``clock``: seconds
+    since 1970.
+    """
+
+    def __init__(
+        self,
+        store: BlobStore,
+        keep_untagged: int = KEEP_UNTAGGED,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        if keep_untagged < 1:
+            raise ConfigurationError(
+                f"keep_untagged must be 1 or more, is {keep_untagged}: the latest version stays"
+            )
         super().__init__(store)
+        self._keep_untagged = keep_untagged
         self._clock = clock
         found = read_index(store)
         self._now = found or Index()
@@ -29,24 +47,14 @@ class DatabaseWriter(ParameterDatabase):
         Versions are immutable, and their numbers grow: NotContinued for another one. The same
         values again are a repeated call, which sets the tags alone.
         """
-        for tag in tags:
-            require_tag(tag)
-        data = values.to_bytes()
-        entry = VersionEntry(sha256=hashlib.sha256(data).hexdigest(), pushed_at=self._clock())
-        with self._changed:
-            if not self._is_stored(version, entry):
-                index = self._index().with_version(version, entry)
-                self._store.put(index.data_name(version), data)
-            else:
-                index = self._index()
-            self._replace(index.with_tags(tags, version))
+        self._push(values, version, tags, self._clock())
 
     def tag(self, identifier: Identifier, new_tag: str) -> int:
         """Set a tag, or move it to another version; return the version."""
         require_tag(new_tag)
         with self._changed:
             version = self.version_of(identifier)
-            self._replace(self._index().with_tags([new_tag], version))
+            self._replace(self._now.with_tags([new_tag], version))
             return version
 
     def untag(self, tag: str) -> None:
@@ -54,12 +62,58 @@ class DatabaseWriter(ParameterDatabase):
         require_tag(tag)
         with self._changed:
             self.version_of(tag)
-            self._replace(self._index().without_tag(tag))
+            self._replace(self._now.without_tag(tag))
+
+    def gc(self) -> list[int]:
+        """Delete outdated versions and remains of killed writers; return the versions.
+
+        A version with a tag stays, and so do the newest untagged ones, with ``latest``.
+        """
+        with self._changed:
+            outdated = self._now.outdated(self._keep_untagged)
+            if outdated:
+                self._replace(self._now.without_versions(outdated))
+            kept = self._now.data_names()
+            for name in self._store.names():
+                if is_data(name) and name not in kept:
+                    self._store.delete(name)
+            return sorted(outdated)
+
+    def clone(self, source: ParameterDatabase) -> None:
+        """Copy the versions and tags of another database; ConfigurationError unless this is empty.
+
+        What the other writer deletes meanwhile is left out.
+        """
+        with self._changed:
+            if self._now.versions:
+                raise ConfigurationError(
+                    f"{self.location()} has versions already: {source.location()} can be cloned "
+                    "into an empty database alone"
+                )
+            tags = {tag: of for tag, of in source.list_tags().items() if tag != LATEST}
+            for version in source.list_versions():
+                with suppress(NoSuchVersion):
+                    found = source.get(version)
+                    its_tags = [tag for tag, of in tags.items() if of == version]
+                    self._push(found.values, version, its_tags, found.pushed_at)
+
+    def _push(
+        self, values: PolicyValues, version: int, tags: Collection[str], pushed_at: float
+    ) -> None:
+        for tag in tags:
+            require_tag(tag)
+        data = values.to_bytes()
+        entry = VersionEntry(sha256=hashlib.sha256(data).hexdigest(), pushed_at=pushed_at)
+        with self._changed:
+            index = self._now
+            if not self._is_stored(version, entry):
+                index = index.with_version(version, entry)
+                self._store.put(index.data_name(version), data)
+            self._replace(index.with_tags(tags, version))
 
     def _is_stored(self, version: int, entry: VersionEntry) -> bool:
         """Return whether a version is there already; NotContinued if it cannot be pushed."""
-        index = self._index()
-        known, latest = index.versions.get(version), index.latest
+        known, latest = self._now.versions.get(version), self._now.latest
         if known is not None:
             if known.sha256 == entry.sha256:
                 return True

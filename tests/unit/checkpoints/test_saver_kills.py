@@ -40,6 +40,9 @@ class KilledAt(BlobStore):
     def names(self):
         return self.store.names()
 
+    def folders(self):
+        return self.store.folders()
+
     def location(self):
         return self.store.location()
 

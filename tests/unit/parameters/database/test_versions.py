@@ -5,14 +5,11 @@ import threading
 import numpy as np
 import pytest
 from clock import Clock
+from parameter_databases import values
 
 from relaax.checkpoints import DirectoryStore
 from relaax.errors import ConfigurationError, DamagedCheckpoint, NoSuchVersion, NotContinued
 from relaax.parameters.database import DatabaseWriter, ParameterDatabase, PolicyValues
-
-
-def values(number):
-    return PolicyValues(np.full(3, number, np.float32), 10 * number, np.ones(2, np.float32))
 
 
 @pytest.fixture(name="writer")
