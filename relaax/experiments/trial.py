@@ -24,6 +24,9 @@ from relaax.experiments.written import NamedExperiment, to_yaml
 #: of actors.
 _POLICIES, _ACTORS = "policies", "actors"
 
+#: A trial that goes on may have others of these keys.
+_ENDS = ("max_global_step", "timeout_seconds")
+
 #: Types of environments that are there without being registered.
 ENVIRONMENT_TYPES: Mapping[str, str] = {"atari": "relaax.client.gymnasium_atari:relaax/Atari-v0"}
 
@@ -80,10 +83,11 @@ class Trial:
         """
         twin, text = self.directory / "experiment.yaml", to_yaml(self.experiment)
         has_begun = any((self.directory / _POLICIES).glob("*/*/*"))
-        if has_begun and twin.exists() and twin.read_text(encoding="utf-8") != text:
+        before = twin.read_text(encoding="utf-8") if has_begun and twin.exists() else text
+        if _lasting(before) != _lasting(text):
             raise ConfigurationError(
-                f"{self.directory} has a trial of another form of this experiment: give this one "
-                "another name with -f, or remove that folder"
+                f"{self.directory} has a trial of another form of this experiment, in more than "
+                f"{' and '.join(_ENDS)}: give this one another name with -f, or remove that folder"
             )
         for folder in (_POLICIES, _ACTORS):
             (self.directory / folder).mkdir(parents=True, exist_ok=True)
@@ -270,3 +274,8 @@ class Trial:
             "relaax-actor": to_server,
             "algorithm": section,
         }
+
+
+def _lasting(written: str) -> list[str]:
+    """Return the lines of an experiment that stay the same as long as a trial goes on."""
+    return [line for line in written.splitlines() if line.strip().partition(":")[0] not in _ENDS]

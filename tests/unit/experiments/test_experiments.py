@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+import yaml
 
 from relaax.configuration.actor_agents import ActorAgents
 from relaax.errors import ConfigurationError
@@ -622,6 +623,18 @@ def test_a_trial_goes_on_and_another_experiment_does_not_take_its_place(tmp_path
     trial_of(other, place).write()
     with pytest.raises(ConfigurationError, match="another form of this experiment"):
         trial_of(described, place).write()
+
+
+def test_a_trial_that_goes_on_may_end_later(tmp_path):
+    for last in (100, 200):
+        longer = trainer(trainer=Trainer(type_="ppo", args={"max_global_step": last}))
+        place = tmp_path / "trial1"
+        trial_of(experiment([actor([INLINE])], [], [longer]), place).write()
+        saved = place / "policies" / "default" / "checkpoints" / "manifest"
+        saved.parent.mkdir(parents=True, exist_ok=True)
+        saved.touch()
+    section = yaml.safe_load((place / "policies" / "default.yaml").read_text())["algorithm"]
+    assert section["max_global_step"] == 200
 
 
 def deliveries(tmp_path, streams, indices):
