@@ -8,6 +8,7 @@
 ``checks``       what does not fit together in an experiment
 ``stream_checks`` the same between streams, policies and trainers
 ``routes``       where a trial's processes listen, and how its actors reach them
+``diagram``      an experiment as a drawing
 ``policies``     the section of an algorithm that a trainer and its policy describe
 ``gpus``         which GPU each process of a trial sees
 ``trial``        the files and command lines of a trial on this machine

@@ -13,6 +13,7 @@ from relaax import __version__
 from relaax.configuration import run_command
 from relaax.errors import ConfigurationError
 from relaax.experiments.checks import mistakes
+from relaax.experiments.diagram import mermaid
 from relaax.experiments.files import experiments_in, file_of, load_experiment
 from relaax.experiments.routes import HOST
 from relaax.experiments.trial import Trial
@@ -106,6 +107,13 @@ def _parser() -> argparse.ArgumentParser:
                 metavar="etcd://HOST:PORT",
                 help="where inference streams are registered by name (default: at the parameter "
                 "server of their policy)",
+            )
+        if name == "show":
+            command.add_argument(
+                "--diagram",
+                action="store_true",
+                help="print a drawing in its place: a flow chart in Mermaid, which GitHub and "
+                "https://mermaid.live show",
             )
         if name == "logs":
             _add_log(command)
@@ -228,7 +236,8 @@ def _gpus_of_machine() -> int:
 
 
 def _show(arguments: argparse.Namespace) -> int:
-    sys.stdout.write(to_yaml(_checked(arguments)))
+    shown = mermaid if arguments.diagram else to_yaml
+    sys.stdout.write(shown(_checked(arguments)))
     return 0
 
 

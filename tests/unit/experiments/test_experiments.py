@@ -27,6 +27,7 @@ from relaax.experiments import (
     register_policy,
 )
 from relaax.experiments.checks import mistakes
+from relaax.experiments.diagram import mermaid
 from relaax.experiments.files import experiments_in, file_of, load_experiment
 from relaax.experiments.trial import Trial
 from relaax.experiments.written import KINDS, NamedExperiment, from_yaml, to_yaml
@@ -446,6 +447,33 @@ def test_a_file_is_found_by_its_name_here_and_in_the_folder_of_examples(tmp_path
 def trial_of(described, directory, gpus=None, registry=None):
     ports = iter(range(7100, 7200))
     return Trial(described, directory, lambda: next(ports), gpus, registry)
+
+
+def test_a_drawing_has_each_worker_and_what_goes_between_them():
+    described = experiment(
+        [actor(["default"], ["steps"])] * 3, [policy_worker()], [trainer()], buffers=[buffer()] * 2
+    )
+    assert mermaid(described).splitlines() == [
+        "flowchart LR",
+        '    parameters_default[("policy default")]',
+        '    trainers_default["trainer of default: ppo"]',
+        '    trainers_default -->|"parameters"| parameters_default',
+        '    buffers_default["2 buffers of default"]',
+        '    buffers_default -->|"samples: default"| trainers_default',
+        '    servers_default["policy worker of default"]',
+        '    parameters_default -->|"parameters"| servers_default',
+        '    actors0["3 actors: CartPole-v1"]',
+        '    actors0 <-->|"observations of .*: default"| servers_default',
+        '    actors0 -->|"steps of .*: steps"| buffers_default',
+    ]
+
+
+def test_a_drawing_takes_any_characters():
+    stream = SampleStream(type_="NAME_BROADCAST", stream_name='a "b"')
+    described = experiment([actor([INLINE], [stream])], [], [trainer(sample_stream='a "b"')])
+    drawn = mermaid(described)
+    assert '    parameters_default -->|"parameters for .*, at resets"| actors0\n' in drawn
+    assert '|"steps of .*: a #34;b#34; (NAME_BROADCAST)"| trainers_default\n' in drawn
 
 
 def test_actors_choose_at_policy_workers_and_send_steps_to_trainers_by_their_index(tmp_path):
