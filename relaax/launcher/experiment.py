@@ -19,6 +19,7 @@ from relaax.experiments.routes import HOST
 from relaax.experiments.trial import Trial
 from relaax.experiments.written import NamedExperiment, to_yaml
 from relaax.launcher.main import add_run_options, run_procfile, run_rules
+from relaax.launcher.new_application import write_new_folder
 from relaax.launcher.ports import free_port, reserved
 from relaax.launcher.run_record import RunRecorder
 from relaax.launcher.runner import Keys
@@ -28,6 +29,8 @@ from relaax.processes.directory_lock import owned
 from relaax.processes.whole_numbers import natural, positive
 
 _NAME = "relaax-experiment"
+
+_TEMPLATE = Path(__file__).parent / "experiment_template"
 
 #: The first port that a trial looks at.
 FIRST_PORT = 7100
@@ -59,14 +62,25 @@ them."""
 
 def main() -> int:
     """Run the command line and return the exit status."""
-    arguments = _parser().parse_args()
+    parser = _parser()
+    arguments = parser.parse_args()
+    if arguments.command is None and arguments.init is None:
+        parser.error("name a command, or --init and a new folder")
+    if arguments.init is not None:
+        return run_command(_NAME, lambda: _init(arguments.init))
     return run_command(_NAME, lambda: _CARRY_OUT[arguments.command](arguments))
 
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog=_NAME, description=_DESCRIPTION)
     parser.add_argument("--version", action="version", version=f"%(prog)s {__version__}")
-    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    parser.add_argument(
+        "--init",
+        type=Path,
+        metavar="FOLDER",
+        help="write an environment, an experiment and a README to begin with into a new folder",
+    )
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND")
     for name, meaning in _MEANINGS.items():
         command = commands.add_parser(name, help=meaning, description=meaning)
         if name in _OF_FILES:
@@ -158,6 +172,15 @@ def _add_log(command: argparse.ArgumentParser) -> None:
 
 def _place(arguments: argparse.Namespace) -> TrialPlace:
     return TrialPlace(arguments.directory, arguments.experiment, arguments.trial)
+
+
+def _init(folder: Path) -> int:
+    files = ("environment.py", "experiment.py", "README.md")
+    texts = {name: (_TEMPLATE / name).read_text(encoding="utf-8") for name in files}
+    for file in write_new_folder(folder, texts):
+        print(f"wrote {file}")
+    print(f"\ntrain it:\n  cd {folder}\n  {_NAME} run experiment.py")
+    return 0
 
 
 def _run(arguments: argparse.Namespace) -> int:

@@ -35,8 +35,21 @@ def command(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-@pytest.mark.parametrize("name", ["cartpole", "cartpole-remote"])
-def test_a_trial_trains_to_its_end(tmp_path: Path, name: str) -> None:
+def test_a_first_experiment_is_written_and_trains(tmp_path: Path) -> None:
+    written = command(tmp_path, "--init", "mine")
+    assert written.returncode == 0, written.stderr
+    assert "relaax-experiment run experiment.py" in written.stdout
+    file = tmp_path / "mine" / "experiment.py"
+    file.write_text(file.read_text().replace("15_000", "1_500"))
+    ended = command(tmp_path / "mine", "run", "experiment.py")
+    assert ended.returncode == 0, ended.stdout + ended.stderr
+    assert "the required number of steps is done" in ended.stdout
+    again = command(tmp_path, "--init", "mine")
+    assert "mine is not empty: name a new folder" in again.stderr
+
+
+def test_a_trial_trains_to_its_end(tmp_path: Path) -> None:
+    name = "cartpole-remote"
     shown = command(tmp_path, "show", str(EXAMPLE), "-e", name)
     assert "max_global_step: 60000" in shown.stdout
     twin = tmp_path / "twin.yaml"

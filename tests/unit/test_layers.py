@@ -113,6 +113,7 @@ MAY_IMPORT = {
     "relaax/experiments": ("relaax/algorithm_base", "relaax/configuration"),
     "relaax/launcher/algorithm_template": ("relaax/algorithm_base",),
     "relaax/launcher/application_template": ("relaax/client",),
+    "relaax/launcher/experiment_template": ("relaax/experiments",),
     "relaax/parameters/process": (*OF_COMMANDS, "relaax/telemetry/training"),
     "relaax/replay/process": OF_COMMANDS,
     "relaax/server/certificates": (*GROUND, "relaax/configuration", "relaax/net/access"),

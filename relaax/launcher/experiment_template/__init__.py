@@ -1,0 +1,1 @@
+"""The files that ``relaax-experiment --init`` writes: an environment, and an experiment with it."""
