@@ -12,7 +12,7 @@ from locks import read
 PAGE = Path(__file__).parent.parent / "docs" / "licences.md"
 
 #: Where the metadata names none, but the package has the text of one.
-READ_BY_HAND = {"namex": "Apache-2.0"}
+READ_BY_HAND = {"mongoquery": "Unlicense", "namex": "Apache-2.0"}
 
 _BEGIN = """# Licences
 

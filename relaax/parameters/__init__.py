@@ -21,7 +21,7 @@ The values:
 ``combining``          which gradients become updates: old ones, compensated ones, means of several
 ``optimizers``         updates of a flat vector, in place
 ``schedule``           numbers that change with the global step, and their values in checkpoints
-``database``           versions of policies, with tags, in a directory or in AWS S3
+``database``           versions of policies, with tags and metadata, in a directory or S3
 ``process``            the command ``relaax-parameter-server``
 """
 

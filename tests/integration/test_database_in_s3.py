@@ -23,7 +23,7 @@ def _root(monkeypatch, request):
     access = AwsAccess(endpoint_url=f"http://{host}:{port}")
     client = s3_client(access)
     client.create_bucket(Bucket="bucket")
-    yield DatabaseRoot(S3Location("bucket", request.node.name), access)
+    yield DatabaseRoot(S3Location("bucket", request.node.name), aws=access)
     client.close()
     server.stop()
 

@@ -5,7 +5,7 @@ from collections.abc import Collection, Iterable, Mapping
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from relaax.checkpoints import BlobStore
-from relaax.errors import CheckpointMismatch, DamagedCheckpoint
+from relaax.errors import CheckpointMismatch, ConfigurationError, DamagedCheckpoint
 from relaax.parameters.database.names import LATEST
 
 #: The name of the blob.
@@ -84,10 +84,11 @@ def is_data(name: str) -> bool:
     return name.startswith("version-") and name.endswith(".safetensors")
 
 
-def read_index(store: BlobStore) -> Index | None:
+def read_index(store: BlobStore, kind: str | None) -> Index | None:
     """Return the index of a database; None where there is no database yet.
 
-    DamagedCheckpoint for one that cannot be read; CheckpointMismatch for one of a newer RELAAX.
+    DamagedCheckpoint for one that cannot be read; CheckpointMismatch for one of a newer RELAAX;
+    ConfigurationError for a database with another ``kind`` of metadata.
     """
     try:
         raw = store.get(INDEX)
@@ -104,4 +105,17 @@ def read_index(store: BlobStore) -> Index | None:
             f"{INDEX} in {store.location()} has format {index.format}, and this RELAAX reads "
             f"formats up to {_FORMAT}. Use the RELAAX that wrote it"
         )
+    if index.metadata != kind:
+        raise ConfigurationError(
+            f"{store.location()} is a parameter database {_said(index.metadata)}, and this process "
+            f"opens it as one {_said(kind)}. Give all its workers the same type of database"
+        )
     return index
+
+
+def _said(kind: str | None) -> str:
+    return (
+        "without metadata (Type.FILESYSTEM)"
+        if kind is None
+        else (f"with metadata in {kind} (Type.METADATA)")
+    )

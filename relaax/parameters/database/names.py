@@ -4,12 +4,13 @@ import re
 from typing import NamedTuple, TypeAlias
 
 from relaax.errors import ConfigurationError
+from relaax.parameters.database.query import Query
 
 #: The tag that moves with every push.
 LATEST = "latest"
 
-#: What identifies a version: its number, or a tag.
-Identifier: TypeAlias = int | str
+#: What identifies a version: its number, a tag, or a query for one.
+Identifier: TypeAlias = int | str | Query
 
 #: Names are those of folders and objects in S3, too.
 _NAME = re.compile(r"\w[\w.:-]{0,63}", re.ASCII)

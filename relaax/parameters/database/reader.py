@@ -1,29 +1,36 @@
 """Reads a database."""
 
 import hashlib
+import logging
 import threading
 import time
 from collections.abc import Callable
 
 from relaax.checkpoints import BlobStore
-from relaax.errors import DamagedCheckpoint, NoSuchVersion
+from relaax.errors import ConfigurationError, DamagedCheckpoint, NoSuchVersion
 from relaax.parameters.database.index import Index, read_index
+from relaax.parameters.database.metadata import Metadata, VersionMetadata
 from relaax.parameters.database.names import LATEST, Identifier
 from relaax.parameters.database.policy_values import PolicyValues, StoredVersion
+from relaax.parameters.database.query import Query
 
 #: A reader that waits looks so often.
 _LOOK_S = 0.5
+
+_log = logging.getLogger(__name__)
 
 
 class ParameterDatabase:
     """The versions of a policy's values, to read. For many threads.
 
     It sees each change of the writer as a whole. A version never changes; it may go while it is
-    read, if nothing tags it.
+    read, if nothing tags it. ``metadata``: those of its versions; None for a database without
+    (``Type.FILESYSTEM``). ConfigurationError if it is the other way there.
     """
 
-    def __init__(self, store: BlobStore) -> None:
+    def __init__(self, store: BlobStore, metadata: Metadata | None = None) -> None:
         self._store = store
+        self._metadata = metadata
         self._changed = threading.Condition(threading.RLock())
 
     def get(self, identifier: Identifier = LATEST, block: float | None = None) -> StoredVersion:
@@ -52,12 +59,26 @@ class ParameterDatabase:
         """Return whether a version has a tag."""
         return self._index().tagged(tag) is not None
 
+    def metadata_of(self, version: int) -> VersionMetadata | None:
+        """Return the metadata of a version; None where it has none, or they have expired."""
+        return None if self._metadata is None else self._metadata.of(version)
+
+    @property
+    def kind(self) -> str | None:
+        """Where metadata are; None in a database without."""
+        return None if self._metadata is None else self._metadata.kind
+
+    def close(self) -> None:
+        """Close the connections to the metadata."""
+        if self._metadata is not None:
+            self._metadata.close()
+
     def location(self) -> str:
         """Return where the database is, for messages."""
         return self._store.location()
 
     def _index(self) -> Index:
-        return read_index(self._store) or Index()
+        return read_index(self._store, self.kind) or Index(metadata=self.kind)
 
     def _resolve(self, index: Index, identifier: Identifier) -> int:
         if isinstance(identifier, str):
@@ -68,12 +89,37 @@ class ParameterDatabase:
                     f"{', '.join(index.tags) or 'none'}"
                 )
             return version
+        if not isinstance(identifier, int):
+            return self._chosen(index, identifier)
         if identifier not in index.versions:
             raise NoSuchVersion(
                 f"there is no version {identifier} in {self.location()}; the latest is "
                 f"{index.latest}"
             )
         return identifier
+
+    def _chosen(self, index: Index, query: Query) -> int:
+        """Return a version that a query leads to, or the latest where it leads to none."""
+        if self._metadata is None:
+            raise ConfigurationError(
+                f"{self.location()} is a parameter database without metadata (Type.FILESYSTEM): it "
+                f"cannot answer the query {query!r}"
+            )
+        chosen = self._metadata.choose(query, index.versions)
+        if chosen is not None:
+            return chosen
+        if index.latest is None:
+            raise NoSuchVersion(
+                f"the query {query!r} leads to no version in {self.location()}, and there is no "
+                f"{LATEST!r} either"
+            )
+        _log.warning(
+            "the query %r leads to no version in %s: the latest, %d, takes its place",
+            query,
+            self.location(),
+            index.latest,
+        )
+        return index.latest
 
     def _read(self, identifier: Identifier) -> StoredVersion:
         while True:

@@ -3,14 +3,19 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from enum import Enum
 from pathlib import Path
 
 from relaax.checkpoints import BlobStore, DirectoryStore, S3Store
 from relaax.checkpoints.aws import object_key, s3_client
 from relaax.configuration import AwsAccess, S3Location
+from relaax.errors import ConfigurationError
 from relaax.parameters.database.index import INDEX
+from relaax.parameters.database.metadata import EXPIRE_DAYS, Metadata
+from relaax.parameters.database.mongodb_metadata import MongoMetadata
 from relaax.parameters.database.names import DatabaseName
 from relaax.parameters.database.reader import ParameterDatabase
+from relaax.parameters.database.sqlite_metadata import SqliteMetadata
 from relaax.parameters.database.writer import KEEP_UNTAGGED, DatabaseWriter
 from relaax.processes import directory_lock
 
@@ -20,12 +25,40 @@ _BY_DEFAULT = AwsAccess()
 _WRITER = "writer"
 
 
+#: The file with the metadata in a database's folder.
+_METADATA = "metadata.sqlite"
+
+
+class Type(Enum):
+    """The type of a database; all workers give the same one."""
+
+    FILESYSTEM = "FILESYSTEM"
+    METADATA = "METADATA"
+
+
 @dataclass(frozen=True)
 class DatabaseRoot:
-    """A directory or a place in AWS S3. A database is its folder EXPERIMENT/TRIAL/POLICY."""
+    """A directory or a place in AWS S3. A database is its folder EXPERIMENT/TRIAL/POLICY.
+
+    Metadata are in a file of SQLite in that folder, or in the MongoDB whose URL is given.
+    """
 
     place: Path | S3Location
+    type: Type = Type.FILESYSTEM
     aws: AwsAccess = _BY_DEFAULT
+    mongodb: str = ""
+    expire_days: float = EXPIRE_DAYS
+
+    def __post_init__(self) -> None:
+        """Refuse places and types that do not go together."""
+        has_metadata = self.type is Type.METADATA
+        if has_metadata and not self.mongodb and not isinstance(self.place, Path):
+            raise ConfigurationError(
+                "metadata cannot be kept in S3: give the URL of a MongoDB, or keep the databases "
+                "in a directory"
+            )
+        if self.mongodb and not has_metadata:
+            raise ConfigurationError("a MongoDB has no effect without Type.METADATA")
 
     @contextmanager
     def writer(
@@ -44,15 +77,19 @@ class DatabaseRoot:
         path = name.path()
         folder = self.place / path if isinstance(self.place, Path) else None
         advice = "a parameter database has one writer; stop that, or choose another name"
-        with directory_lock.owned(folder, owner, wait_s, advice):
+        with directory_lock.owned(folder, owner, wait_s, advice), self._opened(name) as metadata:
             store = self._store(path)
             # In S3 the first change makes the place this process's: before the index is read.
             store.put(_WRITER, owner.encode())
-            yield DatabaseWriter(store, keep_untagged)
+            yield DatabaseWriter(store, metadata, keep_untagged)
 
     def reader(self, name: DatabaseName) -> ParameterDatabase:
-        """Open a database to read; ConfigurationError where there is no such folder."""
-        return ParameterDatabase(self._existing(name.path()))
+        """Open a database to read, and to close then.
+
+        ConfigurationError where there is no such folder.
+        """
+        store = self._existing(name.path())
+        return ParameterDatabase(store, self._metadata(name, is_only_read=True))
 
     def list_names(self) -> list[DatabaseName]:
         """Return the names of all databases."""
@@ -63,6 +100,23 @@ class DatabaseRoot:
             for policy in sorted(self._existing(f"{experiment}/{trial}").folders())
             if INDEX in self._existing(f"{experiment}/{trial}/{policy}").names()
         ]
+
+    @contextmanager
+    def _opened(self, name: DatabaseName) -> Iterator[Metadata | None]:
+        metadata = self._metadata(name, is_only_read=False)
+        try:
+            yield metadata
+        finally:
+            if metadata is not None:
+                metadata.close()
+
+    def _metadata(self, name: DatabaseName, is_only_read: bool) -> Metadata | None:
+        if self.type is Type.FILESYSTEM:
+            return None
+        if self.mongodb or not isinstance(self.place, Path):
+            return Metadata(MongoMetadata(self.mongodb, name), self.expire_days)
+        path = self.place / name.path() / _METADATA
+        return Metadata(SqliteMetadata(path, is_only_read), self.expire_days)
 
     def _store(self, path: str) -> BlobStore:
         if isinstance(self.place, Path):

@@ -2,12 +2,13 @@
 
 import hashlib
 import time
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
 
 from relaax.checkpoints import BlobStore
 from relaax.errors import ConfigurationError, NoSuchVersion, NotContinued
 from relaax.parameters.database.index import INDEX, Index, VersionEntry, is_data, read_index
+from relaax.parameters.database.metadata import Metadata, VersionMetadata
 from relaax.parameters.database.names import LATEST, Identifier, require_tag
 from relaax.parameters.database.policy_values import PolicyValues
 from relaax.parameters.database.reader import ParameterDatabase
@@ -19,13 +20,14 @@ KEEP_UNTAGGED = 10
 class DatabaseWriter(ParameterDatabase):
     """The one writer of a database: it alone changes the store.
 
-    ``keep_untagged``: so many of the newest untagged versions survive ``gc``; ``clock``: seconds
-    since 1970.
+    ``metadata``: see ``ParameterDatabase``; ``keep_untagged``: so many of the newest untagged
+    versions survive ``gc``; ``clock``: seconds since 1970.
     """
 
     def __init__(
         self,
         store: BlobStore,
+        metadata: Metadata | None = None,
         keep_untagged: int = KEEP_UNTAGGED,
         clock: Callable[[], float] = time.time,
     ) -> None:
@@ -33,21 +35,37 @@ class DatabaseWriter(ParameterDatabase):
             raise ConfigurationError(
                 f"keep_untagged must be 1 or more, is {keep_untagged}: the latest version stays"
             )
-        super().__init__(store)
+        super().__init__(store, metadata)
         self._keep_untagged = keep_untagged
         self._clock = clock
-        found = read_index(store)
-        self._now = found or Index()
+        found = read_index(store, self.kind)
+        self._now = found or Index(metadata=self.kind)
         if found is None:
             self._replace(self._now)
+        self._keep_metadata()
 
-    def push(self, values: PolicyValues, version: int, tags: Collection[str] = ()) -> None:
+    def push(
+        self,
+        values: PolicyValues,
+        version: int,
+        tags: Collection[str] = (),
+        metadata: Mapping[str, float] | None = None,
+    ) -> None:
         """Store a version, the latest from now on, with these tags.
 
         Versions are immutable, and their numbers grow: NotContinued for another one. The same
-        values again are a repeated call, which sets the tags alone.
+        values again are a repeated call, which sets the tags alone. A version that is pushed with a
+        tag gets metadata where the database has them; ``metadata`` are the first means.
         """
-        self._push(values, version, tags, self._clock())
+        if metadata and (self._metadata is None or not tags):
+            raise ConfigurationError(
+                f"version {version} cannot have metadata: they need a tag, and a database with "
+                "metadata (Type.METADATA)"
+            )
+        first = None
+        if tags and self._metadata is not None:
+            first = self._metadata.first(version, metadata)
+        self._push(values, version, tags, self._clock(), first)
 
     def tag(self, identifier: Identifier, new_tag: str) -> int:
         """Set a tag, or move it to another version; return the version."""
@@ -64,6 +82,19 @@ class DatabaseWriter(ParameterDatabase):
             self.version_of(tag)
             self._replace(self._now.without_tag(tag))
 
+    def update_metadata(self, version: int, means: Mapping[str, float], episodes: int = 1) -> None:
+        """Take the means of more episodes of a version into its running means.
+
+        NoSuchVersion where the version has no metadata; ConfigurationError for other names than
+        before, and in a database without metadata.
+        """
+        if self._metadata is None:
+            raise ConfigurationError(
+                f"{self.location()} is a parameter database without metadata (Type.FILESYSTEM)"
+            )
+        with self._changed:
+            self._metadata.update(version, means, episodes)
+
     def gc(self) -> list[int]:
         """Delete outdated versions and remains of killed writers; return the versions.
 
@@ -73,6 +104,7 @@ class DatabaseWriter(ParameterDatabase):
             outdated = self._now.outdated(self._keep_untagged)
             if outdated:
                 self._replace(self._now.without_versions(outdated))
+            self._keep_metadata()
             kept = self._now.data_names()
             for name in self._store.names():
                 if is_data(name) and name not in kept:
@@ -80,11 +112,17 @@ class DatabaseWriter(ParameterDatabase):
             return sorted(outdated)
 
     def clone(self, source: ParameterDatabase) -> None:
-        """Copy the versions and tags of another database; ConfigurationError unless this is empty.
+        """Copy versions, tags and metadata of another database into this one, which is empty.
 
-        What the other writer deletes meanwhile is left out.
+        What the other writer deletes meanwhile is left out. ConfigurationError if this has
+        versions, or only one of the two has metadata.
         """
         with self._changed:
+            if (self.kind is None) != (source.kind is None):
+                raise ConfigurationError(
+                    f"only one of {self.location()} and {source.location()} has metadata: give "
+                    "both the same type of database"
+                )
             if self._now.versions:
                 raise ConfigurationError(
                     f"{self.location()} has versions already: {source.location()} can be cloned "
@@ -95,10 +133,16 @@ class DatabaseWriter(ParameterDatabase):
                 with suppress(NoSuchVersion):
                     found = source.get(version)
                     its_tags = [tag for tag, of in tags.items() if of == version]
-                    self._push(found.values, version, its_tags, found.pushed_at)
+                    metadata = source.metadata_of(version)
+                    self._push(found.values, version, its_tags, found.pushed_at, metadata)
 
     def _push(
-        self, values: PolicyValues, version: int, tags: Collection[str], pushed_at: float
+        self,
+        values: PolicyValues,
+        version: int,
+        tags: Collection[str],
+        pushed_at: float,
+        metadata: VersionMetadata | None,
     ) -> None:
         for tag in tags:
             require_tag(tag)
@@ -109,7 +153,13 @@ class DatabaseWriter(ParameterDatabase):
             if not self._is_stored(version, entry):
                 index = index.with_version(version, entry)
                 self._store.put(index.data_name(version), data)
+                if metadata is not None and self._metadata is not None:
+                    self._metadata.set(metadata)
             self._replace(index.with_tags(tags, version))
+
+    def _keep_metadata(self) -> None:
+        if self._metadata is not None:
+            self._metadata.keep(self._now.versions)
 
     def _is_stored(self, version: int, entry: VersionEntry) -> bool:
         """Return whether a version is there already; NotContinued if it cannot be pushed."""

@@ -9,7 +9,7 @@ from relaax.parameters.database import DatabaseWriter, ParameterDatabase
 
 
 def writer_in(directory, keep_untagged=10):
-    return DatabaseWriter(DirectoryStore(directory), keep_untagged)
+    return DatabaseWriter(DirectoryStore(directory), keep_untagged=keep_untagged)
 
 
 def data_of(directory):

@@ -47,7 +47,7 @@ def test_readers_cannot_write(tmp_path):
     reader.get()
     changes = {"push", "tag", "untag", "gc", "clone", "update_metadata"}
     assert not changes & set(dir(ParameterDatabase))
-    assert changes - set(dir(writer)) == {"update_metadata"}
+    assert changes <= set(dir(writer))
     assert {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*")} == files
 
 
