@@ -13,6 +13,7 @@ RelaaxError
 ├── NoSuchVersion           a parameter database has no version by this identifier
 ├── BridgeError             the parameter server refused a call
 │   ├── TokenRefused        it does not know the token that it was shown
+│   ├── NotThereYet         its database has no version by an identifier
 │   └── ParameterServerAway  it did not answer for a long time
 ├── Abandoned               the parameter server was away for very long: one line, exit status 1
 ├── LearningDiverged        what a learner has reached is no number: one line, exit status 1
@@ -75,6 +76,10 @@ class BridgeError(RelaaxError):
 
 class TokenRefused(BridgeError):
     """Another server does not know the token that this process shows: their files differ."""
+
+
+class NotThereYet(BridgeError):
+    """The parameter server's database has no version by an identifier; one may come."""
 
 
 class ParameterServerAway(BridgeError):

@@ -17,6 +17,7 @@ from relaax.algorithm_base.roles import (
     Values,
     Version,
 )
+from relaax.errors import ConfigurationError
 from relaax.telemetry.metrics import Metrics
 
 
@@ -85,6 +86,17 @@ class ParameterLink(ABC):
 
         A link without such a limit ignores it.
         """
+
+    def follow(self, identifier: str) -> None:
+        """Pull this version of the parameter database from now on, in the place of the newest one.
+
+        identifier: a number, a tag, or a query as JSON. A pull raises NotThereYet as long as there
+        is no such version. ConfigurationError for a link that has no database at its other end.
+        """
+        raise ConfigurationError(
+            f"--policy-identifier {identifier}: this algorithm's parameter server, or one in "
+            "shards, has no parameter database: leave it out"
+        )
 
     def close(self) -> None:
         """Release the transport."""

@@ -21,6 +21,7 @@ from pydantic.fields import FieldInfo
 from relaax.address import Address, Addresses
 from relaax.errors import ConfigurationError
 from relaax.names.paths import NamedPlace
+from relaax.processes.identifiers import identifier_of, text_of
 from relaax.processes.shard import Shard
 
 #: The latest checkpoint, the N-th before it, the best one, or the one of a step.
@@ -33,6 +34,7 @@ LogLevel = Literal["DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"]
 Workers = Literal["connection", "auto"] | PositiveInt
 ActorModeName = Literal["training", "eval_deterministic", "eval_stochastic"]
 FetchModeName = Literal["step", "episode", "second"]
+DatabaseTypeName = Literal["filesystem", "metadata"]
 WhenFullName = Literal["wait", "drop"]
 SpreadName = Literal["environment", "round-robin", "broadcast"]
 
@@ -203,6 +205,25 @@ def _count(value: Any) -> Any:
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
+def identifier_text(value: Any) -> str:
+    """Return the text of a version's number, of a tag or of a query; ValueError for others."""
+    if isinstance(value, bool) or not isinstance(value, (int, str, dict, list)) or value == "":
+        raise ValueError(f"must be a version's number, a tag or a query, is {value!r}")
+    text = text_of(value)
+    try:
+        identifier_of(text)
+    except ConfigurationError as error:
+        raise ValueError(str(error)) from None
+    return text
+
+
+def _database_name(value: Any) -> Any:
+    parts = value.split("/") if isinstance(value, str) else value
+    if not isinstance(parts, (list, tuple)) or len(parts) != 3 or not all(parts):
+        raise ValueError(f"must be EXPERIMENT/TRIAL/POLICY, is {value!r}")
+    return tuple(parts)
+
+
 def _workers(value: Any) -> Any:
     """Take the text of a number, as the command line has it, for the number."""
     if value in ("connection", "auto"):
@@ -279,6 +300,13 @@ JsonOption = Annotated[dict[str, Any], BeforeValidator(_mapping), Flag("JSON")]
 ReturnOption = Annotated[float, Flag("RETURN")]
 ActorModeOption = Annotated[ActorModeName, Flag("MODE")]
 FetchModeOption = Annotated[FetchModeName, Flag("step|episode|second")]
+DatabaseNameOption = Annotated[
+    tuple[str, str, str], BeforeValidator(_database_name), Flag("EXPERIMENT/TRIAL/POLICY")
+]
+DatabaseTypeOption = Annotated[DatabaseTypeName, Flag("filesystem|metadata")]
+IdentifierOption = Annotated[
+    str, BeforeValidator(identifier_text), Flag("latest|TAG|VERSION|QUERY")
+]
 WhenFullOption = Annotated[WhenFullName, Flag("wait|drop")]
 SpreadOption = Annotated[SpreadName, Flag("environment|round-robin|broadcast")]
 WorkersOption = Annotated[Workers, BeforeValidator(_workers), Flag("connection|auto|N")]

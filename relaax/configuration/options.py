@@ -31,6 +31,9 @@ REPLACED = {
 }
 
 
+_PUSHES = ("push_frequency_seconds", "push_frequency_steps")
+
+
 class ParameterServerOptions(CheckpointOptions, ServerOptions):
     """The options of ``relaax-parameter-server``."""
 
@@ -69,6 +72,30 @@ class ParameterServerOptions(CheckpointOptions, ServerOptions):
     keep_serving: kinds.SwitchOption = option(
         False, "when the training is over, go on serving its result until stopped"
     )
+    database_dir: kinds.DirectoryOption | None = option(
+        None,
+        "directory of parameter databases: versions of the policy are pushed to its own while it "
+        "is learnt, and other processes can pull them by a number, a tag or a query",
+    )
+    database_aws_s3: kinds.S3Option | None = option(
+        None, "AWS S3 bucket and key of parameter databases"
+    )
+    database_name: kinds.DatabaseNameOption | None = option(
+        None, "the name of the policy's database, its folder there"
+    )
+    database_type: kinds.DatabaseTypeOption = option(
+        "filesystem",
+        "whether versions have 'metadata', running means of episode information that queries "
+        "choose by, beside their values in a 'filesystem'",
+    )
+    push_frequency_seconds: kinds.SecondsOption | None = option(
+        None,
+        "tag the version that is pushed after so many seconds with the time, so that it is kept; "
+        "of versions without a tag the newest are kept",
+    )
+    push_frequency_steps: kinds.CountOption | None = option(
+        None, "the same after so many updates of the policy"
+    )
     replica_of: kinds.AddressOption | None = option(
         None,
         "serve the values of the parameter server at this address, and hand all else to it; a "
@@ -95,6 +122,25 @@ class ParameterServerOptions(CheckpointOptions, ServerOptions):
         if self.replica_of is not None:
             raise ValueError("give --shard or --replica-of, not both: a shard has no replicas")
         return self
+
+    def require_agreement(self) -> None:
+        """See Options: a parameter database has a place and a name, and whole values."""
+        places = ("database_dir", "database_aws_s3")
+        found = [name for name in places if getattr(self, name) is not None]
+        if not found:
+            self.require_none_of(
+                ("database_name", "database_type", *_PUSHES),
+                "no effect without --database-dir or --database-aws-s3",
+            )
+            return
+        if len(found) > 1:
+            raise ConfigurationError("give --database-dir or --database-aws-s3, not both")
+        if self.database_name is None:
+            raise ConfigurationError("--database-name: is missing: EXPERIMENT/TRIAL/POLICY")
+        if self.replica_of is not None or self.shard is not None:
+            self.require_none_of(
+                places, "a replica or a shard has no parameter database: its writer has all values"
+            )
 
     @property
     def place(self) -> Address:
@@ -236,6 +282,11 @@ class InferenceServerOptions(FollowingOptions):
         "register below this name, at a parameter server or with etcd://HOST:PORT/NAME at an etcd: "
         "those who ask find this server by it; several servers may have one name",
     )
+    policy_identifier: kinds.IdentifierOption = option(
+        "latest",
+        "choose by this version of the parameter database: a number, a tag, or a query as JSON, "
+        "which is asked anew at each pull; 'latest' are the newest values",
+    )
 
 
 class LearnerOptions(CheckpointOptions, StoringOptions, FollowingOptions):
@@ -336,6 +387,11 @@ class ActorOptions(DeliveringOptions, LogOptions, AccessOptions):
         10.0,
         "fetch the parameters before each so many-th step, or episode, or after so many seconds",
     )
+    policy_identifier: kinds.IdentifierOption = option(
+        "latest",
+        "fetch this version of the parameter database: a number, a tag, or a query as JSON, which "
+        "is asked anew at each fetch; 'latest' are the newest values",
+    )
     limit_episode_length: kinds.CountOption | None = option(
         None, "cut an episode off after so many steps"
     )
@@ -376,6 +432,7 @@ class ActorOptions(DeliveringOptions, LogOptions, AccessOptions):
                     "deterministic",
                     "fetch_parameter_mode",
                     "fetch_parameter_interval",
+                    "policy_identifier",
                     "inference_servers",
                     "learner",
                     "replay_servers",
@@ -390,7 +447,7 @@ class ActorOptions(DeliveringOptions, LogOptions, AccessOptions):
             )
         if self.inference_servers is not None:
             self.require_none_of(
-                ("fetch_parameter_mode", "fetch_parameter_interval"),
+                ("fetch_parameter_mode", "fetch_parameter_interval", "policy_identifier"),
                 "with --inference-servers an actor fetches no parameters",
             )
 

@@ -16,7 +16,7 @@ from relaax.algorithm_base import (
 from relaax.net import channel_options
 from relaax.net.guarded_server import GuardedServer
 from relaax.parameters.sender_totals import SenderTotals
-from relaax.parameters.service import ParameterServerServicer, method_handlers
+from relaax.parameters.service import ParameterServerServicer, Versions, method_handlers
 from relaax.parameters.sharded import ShardedBridge
 from relaax.parameters.stub import Bridge
 from relaax.parameters.vectors import SERVICE_NAME
@@ -28,14 +28,19 @@ THREADS = 16
 class BridgeControl(BridgeControlBase):
     """The generic bridge's two ends; ``senders`` remember whose steps were counted.
 
-    ``others`` answer calls of other services at the same port.
+    ``others`` answer calls of other services at the same port. ``versions`` are those of a
+    parameter database.
     """
 
     def __init__(
-        self, senders: SenderTotals | None = None, others: Sequence[grpc.GenericRpcHandler] = ()
+        self,
+        senders: SenderTotals | None = None,
+        others: Sequence[grpc.GenericRpcHandler] = (),
+        versions: Versions | None = None,
     ) -> None:
         self._senders = senders
         self._others = others
+        self._versions = versions
 
     def parameter_server_stub(self, parameter_server_url: str) -> ParameterLink:
         """Return the worker's end; of several shards, if their addresses are joined by commas."""
@@ -46,7 +51,9 @@ class BridgeControl(BridgeControlBase):
         self, address: str, service: ParameterLink
     ) -> RunningParameterServer:
         """Listen at ``address``, with health checking and reflection; OSError if it is taken."""
-        return GrpcParameterServer(address, service, self._others, senders=self._senders)
+        return GrpcParameterServer(
+            address, service, self._others, senders=self._senders, versions=self._versions
+        )
 
 
 class GrpcParameterServer:
@@ -54,7 +61,8 @@ class GrpcParameterServer:
 
     ``others`` answer calls of other services. ``missing`` returns in words why gradients are not
     applied, or "". Messages may be twice as large as the values that the service has now.
-    ``senders`` remember whose steps were counted. ``part`` is the slice of a shard.
+    ``senders`` remember whose steps were counted. ``part`` is the slice of a shard. ``versions``
+    are those of a parameter database.
     """
 
     def __init__(
@@ -65,8 +73,9 @@ class GrpcParameterServer:
         missing: Callable[[], str] = str,
         senders: SenderTotals | None = None,
         part: Slice | None = None,
+        versions: Versions | None = None,
     ) -> None:
-        self._servicer = ParameterServerServicer(service, missing, senders, part)
+        self._servicer = ParameterServerServicer(service, missing, senders, part, versions)
         handlers = (method_handlers(self._servicer), *others)
         self._server = GuardedServer(THREADS, handlers, most_bytes=most_bytes(service))
         self._health = health.HealthServicer()

@@ -6,12 +6,12 @@ import sys
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
-from typing import NoReturn, TypeVar
+from typing import NoReturn, Protocol, TypeVar
 
 import grpc
 
 from relaax.algorithm_base import DEFAULT, Gradient, ParameterLink, Phase, Slice, Values, Version
-from relaax.errors import NotContinued, ParameterServerAway
+from relaax.errors import ConfigurationError, NoSuchVersion, ParameterServerAway
 from relaax.net.refusals import address_of, handlers_of
 from relaax.parameters import bridge_pb2
 from relaax.parameters.callers import Gate, Listeners, Places, Traffic
@@ -47,6 +47,16 @@ _MOST_PLACES = 65_536
 Reply = TypeVar("Reply")
 
 
+class Versions(Protocol):
+    """The versions of a parameter database."""
+
+    def pull(self, identifier: str, known: Version | None) -> Values:
+        """Return the values of a version, without their vector where it is ``known``.
+
+        NoSuchVersion if there is none; ConfigurationError for a query that is wrong.
+        """
+
+
 class ParameterServerServicer:
     """Turns gRPC messages into calls of an algorithm's service, and back.
 
@@ -55,7 +65,8 @@ class ParameterServerServicer:
 
     ``part`` is the slice of a shard: a gradient is applied at the global step that its sender
     gives, if it does. ``missing`` returns in words why gradients are not applied, or "".
-    ``senders`` remember whose steps were counted.
+    ``senders`` remember whose steps were counted. ``versions`` are those of the parameter database,
+    if there is one.
 
     An exception of the service is logged with its traceback, once for each line of code that raises
     it and each way to it, and with the caller's address. The caller gets its type and message.
@@ -67,11 +78,13 @@ class ParameterServerServicer:
         missing: Callable[[], str] = str,
         senders: SenderTotals | None = None,
         part: Slice | None = None,
+        versions: Versions | None = None,
     ) -> None:
         self.phase = Phase.TRAINING
         self._service = service
         self._missing = missing
         self._part = part
+        self._versions = versions
         #: Steps without a gradient, since the start; a reader may outlive this process.
         self._kept = KeptCounts(["counted"]).row()
         self._steps = CountedSteps(service.add, partial(self._kept.add, "counted"), senders)
@@ -163,7 +176,10 @@ class ParameterServerServicer:
         except ParameterServerAway as error:  # of a replica, or at the end: try again
             context.abort(grpc.StatusCode.UNAVAILABLE, str(error))
             raise AssertionError("abort raises") from error
-        except NotContinued as error:  # the caller says it, and nothing is wrong here
+        except NoSuchVersion as error:
+            context.abort(grpc.StatusCode.NOT_FOUND, str(error))
+            raise AssertionError("abort raises") from error
+        except ConfigurationError as error:  # the caller says it, and nothing is wrong here
             _log.warning("a call from %s is refused: %s", address_of(context), error)
             context.abort(grpc.StatusCode.INVALID_ARGUMENT, str(error))
             raise AssertionError("abort raises") from error
@@ -219,7 +235,14 @@ class ParameterServerServicer:
     def _pull(self, request: bridge_pb2.Known) -> WithVector[bridge_pb2.Values]:
         self._traffic.received("reads")
         known, policy = self._version_of(request), request.policy or DEFAULT
-        return self._values_message(self._service.pull(known, policy))
+        if not request.identifier:
+            return self._values_message(self._service.pull(known, policy))
+        if self._versions is None or policy != DEFAULT:
+            raise ConfigurationError(
+                f"no version {request.identifier} can be pulled (--policy-identifier): this "
+                "parameter server has no parameter database of the policy; give it --database-dir"
+            )
+        return self._values_message(self._versions.pull(request.identifier, known))
 
     def _version_of(self, known: bridge_pb2.Known) -> Version | None:
         if known.incarnation != self._incarnation:

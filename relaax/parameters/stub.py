@@ -24,7 +24,7 @@ from relaax.algorithm_base import (
     Values,
     Version,
 )
-from relaax.errors import BridgeError, ParameterServerAway, TokenRefused
+from relaax.errors import BridgeError, NotThereYet, ParameterServerAway, TokenRefused
 from relaax.net.channels import open_channel
 from relaax.net.reachability import LONGEST_PAUSE_S, Reachability, RetryPause
 from relaax.parameters import bridge_pb2, bridge_pb2_grpc
@@ -39,7 +39,7 @@ from relaax.parameters.vectors import (
     update_message,
     values_of,
 )
-from relaax.telemetry.metrics import Metrics
+from relaax.telemetry.metrics import EVALUATION_REWARD_AFTER, EVALUATION_REWARD_OF, Metrics
 
 _log = logging.getLogger(__name__)
 
@@ -109,6 +109,18 @@ class MetricsSender(Metrics):
             self._dropped = 0
 
 
+class _AtIteration(Metrics):
+    """Stores scores at the learner's step: that is the version of a parameter database."""
+
+    def __init__(self, metrics: Metrics) -> None:
+        self._metrics = metrics
+
+    def scalar(self, name: str, y: float, x: float | None = None) -> None:
+        """See Metrics."""
+        is_score = name == EVALUATION_REWARD_OF
+        self._metrics.scalar(EVALUATION_REWARD_AFTER if is_score else name, y, x)
+
+
 class Bridge(ParameterLink):
     """Calls a parameter server at ``host:port``; made after the fork, since gRPC has threads.
 
@@ -152,10 +164,16 @@ class Bridge(ParameterLink):
         self._status: bridge_pb2.Status | None = None
         #: Steps whose learning the parameter server has lost when it started again.
         self.steps_lost = 0
+        #: The version of the parameter database that is pulled; "" for the newest values.
+        self._identifier = ""
 
     def wait_at_most(self, seconds: float) -> None:
         """Wait no longer than ``seconds`` for a parameter server that is away."""
         self._retry_for_s = seconds
+
+    def follow(self, identifier: str) -> None:
+        """Pull this version from now on; see ParameterLink."""
+        self._identifier = identifier
 
     def add(self, steps: int) -> int:
         """Add environment steps to the global step and return it.
@@ -198,7 +216,7 @@ class Bridge(ParameterLink):
     ) -> WithVector[bridge_pb2.Values]:
         """Return the answer with the values, or with the slice of a shard, once it is there."""
         reply: WithVector[bridge_pb2.Values] = self._with_retries(
-            self._pull, known_message(known, policy)
+            self._pull, known_message(known, policy, self._identifier if policy == DEFAULT else "")
         )
         return reply
 
@@ -257,7 +275,7 @@ class Bridge(ParameterLink):
             self._metrics = MetricsSender(
                 lambda batch: self._stub.StoreScalarMetric(batch, timeout=self._call_timeout_s)
             )
-        return self._metrics
+        return _AtIteration(self._metrics) if self._identifier else self._metrics
 
     def evaluations(self, after: int = 0) -> Evaluations:
         """Return the scores of evaluations behind the first ``after``."""
@@ -386,6 +404,6 @@ class Bridge(ParameterLink):
 
 def refusal_of(error: grpc.RpcError, url: str) -> BridgeError:
     """Return the error of a call that the parameter server at ``url`` has refused."""
-    is_not_known = error.code() is grpc.StatusCode.UNAUTHENTICATED
-    kind = TokenRefused if is_not_known else BridgeError
+    kinds = {grpc.StatusCode.UNAUTHENTICATED: TokenRefused, grpc.StatusCode.NOT_FOUND: NotThereYet}
+    kind = kinds.get(error.code(), BridgeError)
     return kind(f"parameter server {url}: {error.details()}")

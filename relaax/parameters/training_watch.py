@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from relaax.algorithm_base import ParameterLink, Phase
-from relaax.errors import Abandoned, BridgeError
+from relaax.errors import Abandoned, BridgeError, NotThereYet, ParameterServerAway
 from relaax.processes.stop_signal import Stop
 from relaax.telemetry.throttled_log import RepeatedWarning
 
@@ -18,6 +18,9 @@ _log = logging.getLogger(__name__)
 
 #: How often steps are reported, and the parameter server is asked.
 INTERVAL_S = 0.2
+
+#: How often a version is asked for that is not there yet.
+VERSION_INTERVAL_S = 1.0
 
 #: How long ``close`` waits for the thread, which may itself wait for the parameter server.
 _CLOSE_S = 0.5
@@ -47,6 +50,24 @@ def first_answer(
                 raise Abandoned(whom, give_up_s, str(error), has_answered=False) from error
         stop.wait(pause_s)
     return None
+
+
+def wait_for_version(
+    link: ParameterLink, is_over: Callable[[], bool], stop: Stop | None = None
+) -> bool:
+    """Return whether the version that ``link`` follows is there, before ``is_over`` or ``stop``.
+
+    Its tag may be set long after the start of a training.
+    """
+    complaint, stop = RepeatedWarning(_log), stop or threading.Event()
+    while not is_over() and not stop.wait(0):
+        try:
+            link.pull()
+            return True
+        except (NotThereYet, ParameterServerAway) as error:
+            complaint.say(f"waiting for a version (--policy-identifier): {error}")
+        stop.wait(VERSION_INTERVAL_S)
+    return False
 
 
 class TrainingWatch:

@@ -77,11 +77,16 @@ _MOST_ITERATIONS = 2**63 - 1
 _NOTHING = np.zeros(0, np.float32)
 
 
-def known_message(known: Version | None, policy: str = DEFAULT) -> bridge_pb2.Known:
+def known_message(
+    known: Version | None, policy: str = DEFAULT, identifier: str = ""
+) -> bridge_pb2.Known:
     """Return the message that asks for values unless they are ``known``."""
     version = known or Version(0)
     return bridge_pb2.Known(
-        incarnation=version.incarnation, version=version.number, policy=_named(policy)
+        incarnation=version.incarnation,
+        version=version.number,
+        policy=_named(policy),
+        identifier=identifier,
     )
 
 

@@ -6,6 +6,7 @@
 ``whole_numbers``     whole numbers on a command line
 ``run_variables``     variables that tell a process its place in the training
 ``available_memory``  available memory, of the machine and of the container
+``identifiers``       identifiers of versions of a policy, as texts
 ``shard``             which of several processes of a parameter server one is
 ``allocator``         how the C library keeps memory
 ``cgroups``           the limits of a container, and how many cores a process may use

@@ -114,7 +114,11 @@ MAY_IMPORT = {
     "relaax/launcher/algorithm_template": ("relaax/algorithm_base",),
     "relaax/launcher/application_template": ("relaax/client",),
     "relaax/launcher/experiment_template": ("relaax/experiments",),
-    "relaax/parameters/process": (*OF_COMMANDS, "relaax/telemetry/training"),
+    "relaax/parameters/process": (
+        *OF_COMMANDS,
+        "relaax/parameters/database",
+        "relaax/telemetry/training",
+    ),
     "relaax/replay/process": OF_COMMANDS,
     "relaax/server/certificates": (*GROUND, "relaax/configuration", "relaax/net/access"),
     "relaax/server/exploitation": OF_COMMANDS,

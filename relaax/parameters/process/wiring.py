@@ -21,12 +21,14 @@ from relaax.names.service import method_handlers
 from relaax.net.listening import naming_bind
 from relaax.parameters import BridgeControl
 from relaax.parameters.control import GrpcParameterServer
+from relaax.parameters.database import DatabaseName, DatabaseRoot, DatabaseWriter, Type
 from relaax.parameters.process.progress import TrainingProgress
 from relaax.parameters.process.return_curve import PlotLabels, ReturnCurve
 from relaax.parameters.process.shards import FirstServicer, OtherShards, require_own_bridge
 from relaax.parameters.process.standstill import Standstill
 from relaax.parameters.process.training_figures import TrainingFigures
 from relaax.parameters.process.training_monitor import TrainingMonitor
+from relaax.parameters.process.versions import StoredVersions, TagRule, VersionPusher
 from relaax.parameters.sender_totals import SenderTotals
 from relaax.processes.directory_lock import owned
 from relaax.telemetry.metrics import OF_CLIENT, OF_EVALUATING_CLIENT, Metrics
@@ -140,6 +142,7 @@ def training_monitor(
     saves_to = saver if others is None else FirstSaver(saver, others.save_parts)
     parameter_server: ParameterServerBase = algorithm.ParameterServer(config, saves_to, training)
     resources.callback(parameter_server.close)
+    database = _database(options, resources, algorithm)
     if listen is not None:
         answer: Callable[[], RunningParameterServer] = partial(listen, parameter_server.bridge())
     elif others is not None and isinstance(saves_to, FirstSaver):
@@ -147,9 +150,10 @@ def training_monitor(
         operators.ready_if(others.missing)
         operators.show(others.figures)
     else:
-        answer = partial(_port, str(options.place), algorithm, parameter_server, senders)
+        answer = partial(_port, str(options.place), algorithm, parameter_server, senders, database)
     global_step.parameter_server = parameter_server
     _restore(parameter_server)
+    _push_versions(parameter_server.bridge(), database, options, resources)
     if events is not None:
         events.begin(parameter_server.global_t())
     labels = PlotLabels(configuration.run_name, options.goal_episodes, options.goal_return)
@@ -183,12 +187,45 @@ def training_monitor(
     return monitor
 
 
+def _database(
+    options: ParameterServerOptions, resources: ExitStack, algorithm: Algorithm
+) -> DatabaseWriter | None:
+    """Return the parameter database of the policy, where there is to be one."""
+    place = options.database_dir or options.database_aws_s3
+    if place is None or options.database_name is None:
+        return None
+    if algorithm.BridgeControl is not BridgeControl:
+        raise ConfigurationError("--database-dir: this algorithm has a bridge of its own")
+    root = DatabaseRoot(place, Type[options.database_type.upper()], options.aws)
+    name = DatabaseName(*options.database_name)
+    return resources.enter_context(root.writer(name, "relaax-parameter-server"))
+
+
+def _push_versions(
+    values: ParameterLink,
+    database: DatabaseWriter | None,
+    options: ParameterServerOptions,
+    resources: ExitStack,
+) -> None:
+    """Push what is learnt to its database, where there is one, until ``resources`` are closed."""
+    if database is not None:
+        rule = TagRule(options.push_frequency_seconds, options.push_frequency_steps)
+        pusher = VersionPusher(values, database, rule)
+        resources.callback(pusher.close)
+        pusher.begin()
+
+
 def _port(
-    address: str, algorithm: Algorithm, parameter_server: ParameterServerBase, senders: SenderTotals
+    address: str,
+    algorithm: Algorithm,
+    parameter_server: ParameterServerBase,
+    senders: SenderTotals,
+    database: DatabaseWriter | None,
 ) -> RunningParameterServer:
     control = algorithm.BridgeControl
     names = [method_handlers(Leases())]
-    own = BridgeControl(senders, names) if control is BridgeControl else control()
+    versions = None if database is None else StoredVersions(database)
+    own = BridgeControl(senders, names, versions) if control is BridgeControl else control()
     return own.start_parameter_server(address, parameter_server.bridge())
 
 

@@ -23,7 +23,8 @@ from relaax.configuration.algorithm_loader import Algorithm, load_algorithm, mak
 from relaax.configuration.announced_spaces import Doubts
 from relaax.configuration.commands import ACTOR
 from relaax.errors import ConfigurationError
-from relaax.parameters.training_watch import TrainingWatch
+from relaax.parameters.training_watch import TrainingWatch, wait_for_version
+from relaax.processes.identifiers import LATEST
 from relaax.server.actor.pulled_bridge import PulledBridge
 from relaax.server.actor.sinks import experience_of
 from relaax.server.rlx_server.places import OwnPlaces, PlaceTable
@@ -141,6 +142,9 @@ class ActorParts:
         note = self._place.note if options.mode == TRAINING else None
         watch = TrainingWatch(self.bridge, lambda: 0, on_place=note)
         self._watch = self.resources.enter_context(closing(watch))
+        if self.options.policy_identifier != LATEST:
+            self.bridge.follow(self.options.policy_identifier)
+            wait_for_version(self.bridge, self.is_over)
 
     def worker(
         self, algorithm_name: str, begins: Callable[[Steps], bool] | None = None

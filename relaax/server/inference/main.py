@@ -18,8 +18,9 @@ from relaax.inference.service import InferencePort
 from relaax.names import NamedPlace, Registration
 from relaax.names.places import reachable_address, registry_at
 from relaax.net.listening import naming_bind, require_allowed
-from relaax.parameters.training_watch import TrainingWatch, first_answer
+from relaax.parameters.training_watch import TrainingWatch, first_answer, wait_for_version
 from relaax.processes.allocator import keep_memory
+from relaax.processes.identifiers import LATEST
 from relaax.processes.periodic_tasks import Task, run_tasks
 from relaax.processes.stop_signal import Stop, StopSignal
 from relaax.server.inference.counts import InferenceCounts
@@ -72,6 +73,15 @@ def serve(arguments: list[str]) -> int:
             return 0
         watch = TrainingWatch(link, lambda: 0, give_up_s=options.give_up)
         resources.enter_context(closing(watch))
+
+        def ends() -> bool:
+            return _is_over(watch) or watch.is_abandoned
+
+        if options.policy_identifier != LATEST:
+            link.follow(options.policy_identifier)
+            if not wait_for_version(link, ends, stop):
+                watch.require_known()
+                return 0
         agent = resources.enter_context(closing(_agent(algorithm, config, link)))
         counts = InferenceCounts()
         batching = Batching(agent.inference(), MOST_AT_ONCE, counts.evaluated)
@@ -85,7 +95,7 @@ def serve(arguments: list[str]) -> int:
         print(f"choosing at {port.address}", flush=True)
         line = LiveLineWriter("inference", counts.figures)
         tasks = [Task(LOOK_S, line.write_if_due)]
-        run_tasks(tasks, stop, lambda: _is_over(watch) or watch.is_abandoned)
+        run_tasks(tasks, stop, ends)
         if _is_over(watch):
             time.sleep(LINGER_S)
         watch.require_known()
