@@ -148,8 +148,12 @@ class Metadata:
 
         ConfigurationError for a query that is wrong. Others than ``versions`` are passed over.
         """
-        stages: list[Stage] = stages_of(query, self._store.fields())
-        found = [each for each in self._store.find([self._is_alive(), *stages]) if each in versions]
+        try:
+            stages: list[Stage] = stages_of(query, self._store.fields())
+            named = self._store.find([self._is_alive(), *stages])
+        except RecursionError:
+            raise ConfigurationError("the conditions of a query are nested too deeply") from None
+        found = [version for version in named if version in versions]
         return found[self._random.integers(len(found))] if found else None
 
     def _is_alive(self) -> dict[str, Any]:

@@ -4,7 +4,8 @@ import hashlib
 import logging
 import threading
 import time
-from collections.abc import Callable
+
+import numpy as np
 
 from relaax.checkpoints import BlobStore
 from relaax.errors import ConfigurationError, DamagedCheckpoint, NoSuchVersion
@@ -16,6 +17,9 @@ from relaax.parameters.database.query import Query
 
 #: A reader that waits looks so often.
 _LOOK_S = 0.5
+
+#: A message has so many tags.
+_LISTED = 10
 
 _log = logging.getLogger(__name__)
 
@@ -39,7 +43,16 @@ class ParameterDatabase:
         NoSuchVersion if there is none; DamagedCheckpoint if its bytes are not those that were
         pushed.
         """
-        return self._within(block, lambda: self._read(identifier))
+        until = time.monotonic() + (block or 0.0)
+        while True:
+            try:
+                return self._read(identifier)
+            except NoSuchVersion:
+                left_s = until - time.monotonic()
+                if left_s <= 0:
+                    raise
+            with self._changed:
+                self._changed.wait(min(left_s, _LOOK_S))
 
     def version_of(self, identifier: Identifier = LATEST) -> int:
         """Return the number of a version; NoSuchVersion if there is none."""
@@ -85,18 +98,18 @@ class ParameterDatabase:
             version = index.tagged(identifier)
             if version is None:
                 raise NoSuchVersion(
-                    f"no version in {self.location()} has the tag {identifier!r}; tags there: "
-                    f"{', '.join(index.tags) or 'none'}"
+                    f"no version in {self.location()} has the tag {identifier!r}; the last tags "
+                    f"there: {', '.join(list(index.tags)[-_LISTED:]) or 'none'}"
                 )
             return version
-        if not isinstance(identifier, int):
+        if not isinstance(identifier, int | np.integer):
             return self._chosen(index, identifier)
         if identifier not in index.versions:
             raise NoSuchVersion(
                 f"there is no version {identifier} in {self.location()}; the latest is "
                 f"{index.latest}"
             )
-        return identifier
+        return int(identifier)
 
     def _chosen(self, index: Index, query: Query) -> int:
         """Return a version that a query leads to, or the latest where it leads to none."""
@@ -132,18 +145,8 @@ class ParameterDatabase:
                     raise
                 continue  # it went meanwhile: its number is unknown now, and its tag has moved
             if hashlib.sha256(data).hexdigest() != index.versions[version].sha256:
-                raise DamagedCheckpoint(f"{index.data_name(version)} in {self.location()}")
+                raise DamagedCheckpoint(
+                    f"{index.data_name(version)} in {self.location()} is not what was pushed"
+                )
             values = PolicyValues.from_bytes(data)
             return StoredVersion(version, values, index.versions[version].pushed_at)
-
-    def _within(self, block: float | None, read: Callable[[], StoredVersion]) -> StoredVersion:
-        until = time.monotonic() + (block or 0.0)
-        while True:
-            try:
-                return read()
-            except NoSuchVersion:
-                left_s = until - time.monotonic()
-                if left_s <= 0:
-                    raise
-            with self._changed:
-                self._changed.wait(min(left_s, _LOOK_S))

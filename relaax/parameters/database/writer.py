@@ -146,6 +146,7 @@ class DatabaseWriter(ParameterDatabase):
     ) -> None:
         for tag in tags:
             require_tag(tag)
+        version = int(version)  # NumPy's numbers are no keys of JSON
         data = values.to_bytes()
         entry = VersionEntry(sha256=hashlib.sha256(data).hexdigest(), pushed_at=pushed_at)
         with self._changed:

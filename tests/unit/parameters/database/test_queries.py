@@ -169,6 +169,16 @@ def test_a_wrong_query_says_what_was_forgotten(metadata, query, hint):
     assert str(refused.value).startswith(f"the query {query!r}: ")
 
 
+@pytest.mark.parametrize("levels", [300, 3000])
+def test_a_query_that_is_nested_too_deeply_is_refused(stores, levels):
+    conditions = {}
+    for _ in range(levels):
+        conditions = {"$and": [conditions]}
+    metadata = Metadata(stores["SQLite"], clock=lambda: 1000.0)
+    with pytest.raises(ConfigurationError, match="nested too deeply"):
+        metadata.choose({"$match": conditions}, range(VERSIONS))
+
+
 def test_example_7_an_empty_result_falls_back_to_latest(tmp_path, caplog):
     metadata = Metadata(SqliteMetadata(tmp_path / "metadata.sqlite"))
     writer = DatabaseWriter(DirectoryStore(tmp_path), metadata)

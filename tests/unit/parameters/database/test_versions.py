@@ -23,7 +23,7 @@ def _reader(writer, tmp_path):
 
 
 def test_a_version_is_read_as_it_was_pushed(writer, reader):
-    writer.push(values(7), 7)
+    writer.push(values(7), np.int64(7))
     for database in (writer, reader):
         found = database.get(7)
         assert (found.number, found.pushed_at, found.values.global_t) == (7, 1000.0, 70)
@@ -93,7 +93,7 @@ def test_a_writer_goes_on_where_another_one_ended(writer, tmp_path):
         successor.push(values(4), 4)
 
 
-@pytest.mark.parametrize("identifier", [3, "latest", "unknown"])
+@pytest.mark.parametrize("identifier", [3, np.int64(3), "latest", "unknown"])
 def test_an_identifier_without_a_version_is_named(reader, identifier):
     with pytest.raises(NoSuchVersion, match=str(identifier)):
         reader.get(identifier)
