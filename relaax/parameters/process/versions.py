@@ -8,11 +8,11 @@ from datetime import datetime
 from functools import lru_cache
 
 from relaax.algorithm_base import PublishedInfo, Values, ValueSource, Version
-from relaax.errors import CheckpointError, NotContinued
+from relaax.errors import CheckpointError, NoSuchVersion, NotContinued
 from relaax.parameters.database import DatabaseWriter, ParameterDatabase, PolicyValues
 from relaax.parameters.parameter_store import frozen_copy
 from relaax.parameters.published import hash_of
-from relaax.processes.identifiers import identifier_of
+from relaax.processes.identifiers import LATEST, identifier_of
 from relaax.processes.periodic_tasks import Task, TasksThread
 from relaax.telemetry.throttled_log import RepeatedWarning
 
@@ -61,7 +61,8 @@ class VersionPusher:
         self._complaint = RepeatedWarning(_log)
         self._known: Version | None = None
         self._tagged_at = clock()
-        self._tagged = max(database.list_tags().values(), default=0)
+        tags = database.list_tags()
+        self._tagged = max((tags[tag] for tag in tags if tag != LATEST), default=0)
         self._task = Task(PUSH_INTERVAL_S, self._push_or_warn)
         self._thread: TasksThread | None = None
 
@@ -140,6 +141,29 @@ class StoredVersions:
         values = self._values(self._database.version_of(identifier_of(identifier)))
         is_known = known is not None and known.number == values.version.number
         return replace(values, vector=None) if is_known else values
+
+    def shown(self, path: str) -> object:
+        """Return what the operators' port shows of ``versions``, of one of them, and of ``tags``.
+
+        NoSuchVersion for a version that is not there, and for any other path.
+        """
+        match path.split("/"):
+            case ["versions"]:
+                return self._database.list_versions()
+            case ["tags"]:
+                return self._database.list_tags()
+            case ["versions", text]:
+                return self._shown_version(int(text) if text.isdecimal() else text)
+        raise NoSuchVersion("versions, versions/VERSION and tags are here")
+
+    def _shown_version(self, identifier: int | str) -> object:
+        number = self._database.version_of(identifier)
+        metadata = self._database.metadata_of(number)
+        return {
+            "version": number,
+            "tags": [tag for tag, of in self._database.list_tags().items() if of == number],
+            "metadata": None if metadata is None else metadata.model_dump(mode="json"),
+        }
 
     def _read(self, number: int) -> Values:
         stored = self._database.get(number)

@@ -153,7 +153,7 @@ def training_monitor(
         answer = partial(_port, str(options.place), algorithm, parameter_server, senders, database)
     global_step.parameter_server = parameter_server
     _restore(parameter_server)
-    _push_versions(parameter_server.bridge(), database, options, resources)
+    _push_versions(parameter_server.bridge(), database, options, resources, operators)
     if events is not None:
         events.begin(parameter_server.global_t())
     labels = PlotLabels(configuration.run_name, options.goal_episodes, options.goal_return)
@@ -206,13 +206,18 @@ def _push_versions(
     database: DatabaseWriter | None,
     options: ParameterServerOptions,
     resources: ExitStack,
+    operators: OperatorPort,
 ) -> None:
-    """Push what is learnt to its database, where there is one, until ``resources`` are closed."""
+    """Push what is learnt to its database, where there is one, until ``resources`` are closed.
+
+    ``operators`` see it.
+    """
     if database is not None:
         rule = TagRule(options.push_frequency_seconds, options.push_frequency_steps)
         pusher = VersionPusher(values, database, rule)
         resources.callback(pusher.close)
         pusher.begin()
+        operators.page("database", StoredVersions(database).shown)
 
 
 def _port(

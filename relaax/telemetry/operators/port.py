@@ -1,5 +1,6 @@
 """The HTTP port for operators: health checks, and figures for Prometheus."""
 
+import json
 import os
 import socket
 import threading
@@ -11,6 +12,7 @@ from prometheus_client import CollectorRegistry, Metric, ProcessCollector, make_
 from prometheus_client.registry import Collector
 
 from relaax.address import Address
+from relaax.errors import CheckpointError, NoSuchVersion
 from relaax.net.access import Access, Right, TlsFiles, current_access
 from relaax.net.access.file_stamp import FromFiles
 from relaax.net.access.process_access import BEGUN
@@ -29,6 +31,9 @@ Check: TypeAlias = Callable[[], str | None]
 
 #: Returns figures as they are now.
 Figures: TypeAlias = Callable[[], Iterable[Metric]]
+
+#: Returns what is shown of a path below its own, for JSON; NoSuchVersion for one that is not there.
+Page: TypeAlias = Callable[[str], object]
 
 #: A parameter server that has not answered for so long is away: all ask it twice a second.
 AWAY_S = 5.0
@@ -67,6 +72,7 @@ class OperatorPort(Collector):
     - ``/readyz``: the same about readiness for requests; not ready before ``begin``. The result of
       ``note`` is appended to an "ok": it keeps no callers away.
     - ``/metrics``: all figures, the process ``pid``'s, too, for Prometheus.
+    - the path of each ``page``, and paths below it: what that shows, as JSON.
 
     Without a listener it answers nothing: a server need not ask whether there is one. Expiring
     certificates are logged all the same, and so are counts of refusals at all ports of the
@@ -87,6 +93,7 @@ class OperatorPort(Collector):
             self._grpc_connections,
             self._certificates.figures,
         ]
+        self._pages: dict[str, Page] = {}
         self._server: HttpServer | None = None
         #: Whether anybody can ask.
         self.is_open = listener is not None
@@ -123,6 +130,10 @@ class OperatorPort(Collector):
     def show(self, figures: Figures) -> None:
         """Let ``/metrics`` show these, too."""
         self._figures.append(figures)
+
+    def page(self, name: str, page: Page) -> None:
+        """Let ``/name`` and paths below it show this, too."""
+        self._pages[name] = page
 
     def show_refused(self, totals: Callable[[], Mapping[str, float]]) -> None:
         """Let ``relaax_refused_total`` count refusals of other processes, too, by the port."""
@@ -174,6 +185,9 @@ class OperatorPort(Collector):
                 return _answer_text(start_response, "401 Unauthorized", _UNAUTHORIZED, _BEARER)
             case "/metrics":
                 return self._answer_metrics(environ, start_response)
+        name, _, below = environ["PATH_INFO"].removeprefix("/").partition("/")
+        if name in self._pages:
+            return _answer_page(start_response, self._pages[name], below, environ)
         return _answer_text(start_response, "404 Not Found", _PATHS)
 
     @property
@@ -207,6 +221,21 @@ def _say(
     status = "503 Service Unavailable" if complaints else "200 OK"
     said = "; ".join(complaints) if in_words else "not now"
     return _answer_text(start_response, status, f"{said if complaints else 'ok'}{note}")
+
+
+def _answer_page(
+    start_response: "StartResponse", page: Page, below: str, environ: "WSGIEnvironment"
+) -> Iterable[bytes]:
+    if environ["REQUEST_METHOD"] != "GET":
+        return _answer_text(start_response, "405 Method Not Allowed", "GET alone", ("Allow", "GET"))
+    try:
+        shown = page(below.rstrip("/"))
+    except NoSuchVersion as error:
+        return _answer_text(start_response, "404 Not Found", str(error))
+    except CheckpointError as error:  # the next time may succeed
+        return _answer_text(start_response, "503 Service Unavailable", str(error))
+    start_response("200 OK", [("Content-Type", "application/json")])
+    return [f"{json.dumps(shown)}\n".encode()]
 
 
 def _answer_text(

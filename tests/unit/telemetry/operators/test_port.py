@@ -13,7 +13,7 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from relaax.address import Address
-from relaax.errors import ConfigurationError
+from relaax.errors import ConfigurationError, NoSuchVersion
 from relaax.net.access import Access, TokenFile
 from relaax.net.access.process_access import access_while
 from relaax.net.access.tls import TlsFiles
@@ -57,11 +57,11 @@ def guarded_port(listener, folder):
         yield port
 
 
-def ask(address, path, token=None):
+def ask(address, path, token=None, method="GET"):
     connection = HTTPConnection(*address, timeout=20)
     with closing(connection):
         headers = {} if token is None else {"Authorization": f"Bearer {token}"}
-        connection.request("GET", path, headers=headers)
+        connection.request(method, path, headers=headers)
         response = connection.getresponse()
         return response.status, response.read().decode()
 
@@ -130,6 +130,24 @@ def test_a_histogram_counts_the_values_within_each_bound(port, address):
 
 def test_another_path_is_not_found_and_says_which_there_are(port, address):
     assert ask(address, "/") == (404, "/healthz, /readyz and /metrics are here\n")
+
+
+def test_a_page_shows_what_is_below_it_as_json(port, address):
+    def shown(path):
+        if path != "tags":
+            raise NoSuchVersion("tags are here")
+        return {"latest": 7}
+
+    port.page("database", shown)
+    assert ask(address, "/database/tags") == (200, '{"latest": 7}\n')
+    assert ask(address, "/database/other") == (404, "tags are here\n")
+    assert ask(address, "/database/tags", method="POST")[0] == 405
+
+
+def test_a_page_asks_for_a_token_as_figures_do(guarded, address):
+    guarded.page("database", lambda path: path)
+    assert ask(address, "/database/tags")[0] == 401
+    assert ask(address, "/database/tags", MONITOR) == (200, '"tags"\n')
 
 
 def test_silent_callers_delay_nobody(port, address):
