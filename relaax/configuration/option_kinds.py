@@ -30,6 +30,9 @@ RESTORABLE = re.compile(r"(latest|best)|latest-([1-9][0-9]*)|(0|[1-9][0-9]*)")
 #: The name of a checkpoint's file, which has its step.
 _CHECKPOINT_FILE = re.compile(r"cp-([0-9]+)(\.json|\.[0-9a-f]{12}\.safetensors)?")
 
+#: No policy has so many updates.
+_NO_VERSION = 10**11
+
 LogLevel = Literal["DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"]
 Workers = Literal["connection", "auto"] | PositiveInt
 ActorModeName = Literal["training", "eval_deterministic", "eval_stochastic"]
@@ -209,6 +212,8 @@ def identifier_text(value: Any) -> str:
     """Return the text of a version's number, of a tag or of a query; ValueError for others."""
     if isinstance(value, bool) or not isinstance(value, (int, str, dict, list)) or value == "":
         raise ValueError(f"must be a version's number, a tag or a query, is {value!r}")
+    if isinstance(value, int) and value >= _NO_VERSION:  # YAML takes 20261129_013100 for a number
+        raise ValueError(f"must have quotes around a tag of digits and '_', is {value}")
     text = text_of(value)
     try:
         identifier_of(text)

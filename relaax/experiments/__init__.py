@@ -7,6 +7,7 @@
 ``files``        reads experiments of files
 ``checks``       what does not fit together in an experiment
 ``stream_checks`` the same between streams, policies and trainers
+``version_checks`` the same about versions of policies
 ``routes``       where a trial's processes listen, and how its actors reach them
 ``diagram``      an experiment as a drawing
 ``policies``     the section of an algorithm that a trainer and its policy describe
@@ -28,6 +29,7 @@ from relaax.experiments.workers import (
     Environment,
     ExperimentConfig,
     InferenceStream,
+    ParameterDB,
     Policy,
     PolicyWorker,
     SampleStream,
@@ -38,7 +40,7 @@ from relaax.experiments.workers import (
 
 __all__ = [
     "ActorWorker", "AgentSpec", "BufferWorker", "Environment", "Experiment", "ExperimentConfig",
-    "ExperimentScheduling", "InferenceStream", "Policy", "PolicyWorker", "SampleStream",
-    "Scheduling", "TasksGroup", "Trainer", "TrainerWorker", "WorkerInformation",
+    "ExperimentScheduling", "InferenceStream", "ParameterDB", "Policy", "PolicyWorker",
+    "SampleStream", "Scheduling", "TasksGroup", "Trainer", "TrainerWorker", "WorkerInformation",
     "register_environment", "register_experiment", "register_policy"
 ]  # fmt: skip

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from relaax.configuration.actor_agents import AgentSamples
 from relaax.experiments.policies import section_of
 from relaax.experiments.stream_checks import buffers_of, mistakes_of_streams, unused_streams
+from relaax.experiments.version_checks import mistakes_of_versions
 from relaax.experiments.workers import ActorWorker, AgentSpec, InferenceStream, SampleStream
 from relaax.experiments.written import KINDS, NamedExperiment
 
@@ -15,7 +16,7 @@ _IN_TURN = SampleStream.Type.NAME_ROUND_ROBIN
 def mistakes(experiment: NamedExperiment) -> list[str]:
     """Return a sentence for each mistake."""
     found = [*_counts(experiment), *_actors(experiment), *mistakes_of_streams(experiment)]
-    found += _keys(experiment)
+    found += [*mistakes_of_versions(experiment), *_keys(experiment)]
     # A stream whose name is wrong at one end has no user at the other: this is said once.
     return found or list(unused_streams(experiment))
 

@@ -4,7 +4,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from urllib.parse import quote
 
+from relaax.configuration.option_kinds import identifier_text
 from relaax.experiments.workers import (
+    LATEST,
     ActorWorker,
     AgentSpec,
     BufferWorker,
@@ -16,6 +18,12 @@ from relaax.experiments.workers import (
 from relaax.experiments.written import NamedExperiment
 
 HOST = "localhost"
+
+
+def identifier_words(user: InferenceStream | PolicyWorker) -> list[str]:
+    """Return options of the process that pulls a policy: which version of it."""
+    text = identifier_text(user.policy_identifier)
+    return [] if text == LATEST else ["--policy-identifier", text]
 
 
 @dataclass(frozen=True)
@@ -93,7 +101,8 @@ class Routes:
             return ["--inference-servers", self.name_of(self._server_of(stream))]
         seconds = stream.pull_interval_seconds
         mode, interval = ("episode", "1") if seconds is None else ("second", f"{seconds:g}")
-        return ["--fetch-parameter-mode", mode, "--fetch-parameter-interval", interval]
+        fetched = ["--fetch-parameter-mode", mode, "--fetch-parameter-interval", interval]
+        return [*fetched, *identifier_words(stream)]
 
     def are_together(self, actor: ActorWorker, spec: AgentSpec) -> bool:
         """Return whether the episodes of an environment's agents are sent together."""

@@ -21,12 +21,12 @@ _ActorCheck: TypeAlias = Callable[[ActorWorker, NamedExperiment], Iterator[str]]
 
 def mistakes_of_streams(experiment: NamedExperiment) -> list[str]:
     """Return a sentence for each mistake."""
-    unknown = _each_once(experiment, _unknown_streams)
-    between = [*_each_once(experiment, _policies_of_specs), *_policies(experiment)]
+    unknown = each_once(experiment, _unknown_streams)
+    between = [*each_once(experiment, _policies_of_specs), *_policies(experiment)]
     return [*unknown, *between, *_ends(experiment), *_shared(experiment), *_buffers(experiment)]
 
 
-def _each_once(experiment: NamedExperiment, check: _ActorCheck) -> list[str]:
+def each_once(experiment: NamedExperiment, check: _ActorCheck) -> list[str]:
     """Return the mistakes of actors, each at the first one that has it."""
     said: dict[str, int] = {}
     for number, actor in enumerate(experiment.config.actors):

@@ -14,7 +14,7 @@ import yaml
 from relaax.errors import ConfigurationError
 from relaax.experiments.gpus import placed
 from relaax.experiments.policies import section_of
-from relaax.experiments.routes import HOST, Routes, TrainedPolicy
+from relaax.experiments.routes import HOST, Routes, TrainedPolicy, identifier_words
 from relaax.experiments.scheduling import Scheduling
 from relaax.experiments.stream_checks import buffers_of
 from relaax.experiments.workers import ActorWorker, WorkerInformation
@@ -130,7 +130,8 @@ class Trial:
             file = str(self._file_of(_POLICIES, worker.policy_name))
             # Actors find it by its name: the system chooses its port.
             words = ["relaax-inference-server", "--config", file, "--bind", f"{HOST}:0"]
-            yield f"policy{number}", [*words, "--name", self._routes.name_of(worker)]
+            words += ["--name", self._routes.name_of(worker), *identifier_words(worker)]
+            yield f"policy{number}", words
         yield from map(self._actor_line, self.actor_groups)
 
     def information(self) -> dict[str, WorkerInformation]:
@@ -267,12 +268,27 @@ class Trial:
                 "--bind": policy.parameter_server,
                 "--checkpoint-dir": str(place / "checkpoints"),
                 "--metrics-dir": str(place / "metrics"),
+                **self._database(policy),
             },
             "relaax-learner": to_server,
             "relaax-replay-server": to_server,
             "relaax-inference-server": to_server,
             "relaax-actor": to_server,
             "algorithm": section,
+        }
+
+    def _database(self, policy: TrainedPolicy) -> dict[str, Any]:
+        """Return options of the parameter server: the policy's database, and its tags."""
+        trainer = policy.trainers[0]
+        tags = {
+            "--push-frequency-seconds": trainer.push_frequency_seconds,
+            "--push-frequency-steps": trainer.push_frequency_steps,
+        }
+        return {
+            "--database-dir": str(self._place_of(policy) / "database"),
+            "--database-name": f"{self.experiment.name}/{self.directory.name}/{policy.name}",
+            "--database-type": trainer.parameter_db.type_.name.lower(),
+            **{key: value for key, value in tags.items() if value is not None},
         }
 
 

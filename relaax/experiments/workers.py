@@ -22,6 +22,7 @@ from pydantic import (
 from relaax.algorithm_base import Section
 from relaax.algorithm_base.config_base import require_effect
 from relaax.configuration.actor_agents import AgentSamples
+from relaax.configuration.option_kinds import identifier_text
 
 
 def _policy_name(value: str) -> str:
@@ -32,6 +33,12 @@ def _policy_name(value: str) -> str:
         )
     return value
 
+
+#: Fields of inline streams.
+_OF_DATABASE = ("policy_identifier", "parameter_db")
+
+#: The tag of the newest version.
+LATEST = "latest"
 
 #: The name of a policy.
 PolicyName = Annotated[str, AfterValidator(_policy_name)]
@@ -67,6 +74,31 @@ class Trainer(Section):
     args: dict[str, Any] = Field(default_factory=dict)
 
 
+def _identifier(value: Any) -> Any:
+    identifier_text(value)
+    return value
+
+
+#: A version of a policy: its number, a tag, or a query with one stage or several.
+PolicyIdentifier = Annotated[
+    str | int | dict[str, Any] | list[dict[str, Any]], BeforeValidator(_identifier)
+]
+
+
+class ParameterDB(Section):
+    """The database of a policy's versions, which its trainers' parameter server writes."""
+
+    class Type(Enum):
+        """Whether versions have metadata, by which queries choose."""
+
+        FILESYSTEM = "FILESYSTEM"
+        METADATA = "METADATA"
+
+    type_: Annotated[Type, BeforeValidator(lambda value: _of_enum(ParameterDB.Type, value))] = (
+        Type.FILESYSTEM
+    )
+
+
 class InferenceStream(Section):
     """The way of an agent's observations to a policy, and of actions back."""
 
@@ -84,6 +116,10 @@ class InferenceStream(Section):
     policy_name: PolicyName | None = None
     #: Seconds between two pulls of an inline policy; None: one at each reset of the environment.
     pull_interval_seconds: PositiveFloat | None = None
+    #: Which version of an inline policy is pulled.
+    policy_identifier: PolicyIdentifier = LATEST
+    #: Of an inline policy.
+    parameter_db: ParameterDB = Field(default_factory=ParameterDB)
 
     def model_post_init(self, context: Any) -> None:
         """Refuse keys that do not belong to the type."""
@@ -91,7 +127,7 @@ class InferenceStream(Section):
             if self.policy is None or self.policy_name is None:
                 raise ValueError("an inline stream needs policy and policy_name")
         else:
-            inline = ("policy", "policy_name", "pull_interval_seconds")
+            inline = ("policy", "policy_name", "pull_interval_seconds", *_OF_DATABASE)
             require_effect(self, inline, "type_: INLINE")
 
 
@@ -207,11 +243,13 @@ class ActorWorker(Worker):
 
 
 class PolicyWorker(Worker):
-    """Answers the requests of an inference stream with the newest parameters of a policy."""
+    """Answers the requests of an inference stream with a version of a policy."""
 
     policy_name: PolicyName
     inference_stream: Inference
     policy: Policy
+    policy_identifier: PolicyIdentifier = LATEST
+    parameter_db: ParameterDB = Field(default_factory=ParameterDB)
 
 
 class TrainerWorker(Worker):
@@ -223,6 +261,10 @@ class TrainerWorker(Worker):
     ]
     policy: Policy
     sample_stream: Sample
+    parameter_db: ParameterDB = Field(default_factory=ParameterDB)
+    #: A version is tagged, and so kept, after so many seconds, and after so many updates.
+    push_frequency_seconds: PositiveFloat | None = None
+    push_frequency_steps: PositiveInt | None = None
 
     @property
     def takes(self) -> SampleStream:

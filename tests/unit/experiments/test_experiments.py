@@ -1,9 +1,11 @@
 """Experiments as Python and as YAML: the same object either way, and mistakes by name."""
 
+import json
 from pathlib import Path
 
 import pytest
 import yaml
+from pydantic import ValidationError
 
 from relaax.configuration.actor_agents import ActorAgents
 from relaax.errors import ConfigurationError
@@ -15,6 +17,7 @@ from relaax.experiments import (
     ExperimentConfig,
     ExperimentScheduling,
     InferenceStream,
+    ParameterDB,
     Policy,
     PolicyWorker,
     SampleStream,
@@ -42,6 +45,7 @@ INLINE = InferenceStream(
 )
 NULL = SampleStream(type_="NULL")
 TOGETHER = SampleStream(type_="NAME_MULTI_AGENT", stream_name="default")
+METADATA = ParameterDB(type_=ParameterDB.Type.METADATA)
 OTHER = Policy(type_="section", args={"state_size": [4], "action_size": 3})
 INDICES = {"index_regex", "inference_stream_idx", "sample_stream_idx"}
 EVERY = AgentSpec(index_regex=".*", inference_stream_idx=0, sample_stream_idx=0)
@@ -77,8 +81,15 @@ def trainer(name="default", **others):
     return TrainerWorker(policy_name=name, **keys)
 
 
-def policy_worker(name="default", stream="default", policy=POLICY):
-    return PolicyWorker(policy_name=name, inference_stream=stream, policy=policy)
+def policy_worker(name="default", stream="default", policy=POLICY, identifier="latest"):
+    return PolicyWorker(
+        policy_name=name, inference_stream=stream, policy=policy, policy_identifier=identifier
+    )
+
+
+def of_version(identifier, **fields):
+    """An inline stream that plays a version."""
+    return INLINE.model_copy(update={"policy_identifier": identifier, **fields})
 
 
 def buffer(taken="steps", drawn="default", **others):
@@ -353,6 +364,38 @@ def test_an_unknown_key_is_an_error_with_its_path(tmp_path, written, expected):
             experiment([actor([INLINE])], [policy_worker()], [trainer()]),
             "policies: no actor has an agent whose actions the stream 'default' chooses",
         ),
+        (
+            experiment([actor([of_version("best")])], [], [trainer()]),
+            "actors: 0: agent_specs: 0: the version best chooses the actions, and the trainers of "
+            "the sample stream 'default' would learn from its steps as from those of the newest "
+            "version: give the agent a sample stream of the type NULL",
+        ),
+        (
+            experiment([actor()], [policy_worker(identifier=7)], [trainer()]),
+            "actors: 0: agent_specs: 0: the version 7 chooses the actions, and the trainers of the "
+            "sample stream 'default' would learn from its steps as from those of the newest "
+            "version: give the agent a sample stream of the type NULL",
+        ),
+        (
+            experiment(
+                [actor([INLINE]), actor([of_version({"$match": {}})], [NULL])], [], [trainer()]
+            ),
+            "actors: 1: inference_streams: 0: policy_identifier: a query needs metadata: give all "
+            "workers parameter_db: {type_: METADATA}",
+        ),
+        (
+            experiment([actor([INLINE])], [], [trainer(parameter_db=METADATA)]),
+            "actors: 0: inference_streams: 0: parameter_db: is Type.FILESYSTEM, and that of the "
+            "first trainer is Type.METADATA: give all workers the same type",
+        ),
+        (
+            experiment(
+                [actor([INLINE]), actor(samples=[NULL])],
+                [policy_worker(identifier="a"), policy_worker(identifier="b")],
+                [trainer()],
+            ),
+            "policies: 1: policy_identifier: another worker of the stream 'default' has 'a'",
+        ),
     ],
 )
 def test_mistakes_are_named(described, expected):
@@ -507,6 +550,45 @@ def test_inline_policies_are_pulled_at_resets_or_by_the_clock(tmp_path, seconds,
     words = agents["arguments"]
     begin = words.index("--fetch-parameter-mode")
     assert [words[begin + 1], words[begin + 3]] == expected
+
+
+def test_each_policy_has_a_database_and_who_pulls_says_which_version(tmp_path):
+    query = [{"$sort": {"md.return": -1}}, {"$limit": 1}]
+    past = of_version(query, parameter_db=METADATA)
+    learning = INLINE.model_copy(update={"parameter_db": METADATA})
+    worker = PolicyWorker(
+        policy_name="default", inference_stream="past", policy=POLICY,
+        policy_identifier="20261129_013100", parameter_db=METADATA,
+    )  # fmt: skip
+    described = experiment(
+        [actor([learning]), actor([past, "past"], [NULL], [EVERY, spec(inference_stream_idx=1)])],
+        [worker],
+        [trainer(parameter_db=METADATA, push_frequency_steps=100, push_frequency_seconds=60)],
+    )
+    assert mistakes(described) == []
+    trial = trial_of(described, tmp_path / "one")
+    trial.write()
+    assert from_yaml(tmp_path / "one" / "experiment.yaml") == described
+    written = yaml.safe_load((tmp_path / "one" / "policies" / "default.yaml").read_text())
+    options = written["relaax-parameter-server"]
+    assert {key: options[key] for key in options if "database" in key or "push" in key} == {
+        "--database-dir": str(tmp_path / "one" / "policies" / "default" / "database"),
+        "--database-name": "example/one/default",
+        "--database-type": "metadata",
+        "--push-frequency-seconds": 60,
+        "--push-frequency-steps": 100,
+    }
+    assert dict(trial.lines())["policy0"][-2:] == ["--policy-identifier", "20261129_013100"]
+    first, second = trial.actor_groups
+    assert "--policy-identifier" not in trial.agents_of(first)["groups"][0]["arguments"]
+    words = trial.agents_of(second)["groups"][0]["arguments"]
+    assert json.loads(words[words.index("--policy-identifier") + 1]) == query
+
+
+@pytest.mark.parametrize("identifier", ["", True, 1.5, None, 20261129_013100, "{"])
+def test_what_is_no_version_is_refused(identifier):
+    with pytest.raises(ValidationError, match="policy_identifier"):
+        policy_worker(identifier=identifier)
 
 
 def test_what_a_specification_says_of_samples_is_written_for_its_agents(tmp_path):
