@@ -11,6 +11,7 @@
 ``trial_log``         the lines of a trial's log
 ``new_application``   the command ``relaax-new``, and folders to start from
 ``application_template``  the environment that ``relaax-new`` writes
+``experiment_template``   the experiment that ``relaax-experiment --init`` writes
 ``algorithm_template``    the algorithm that ``relaax-train --new-algorithm`` writes
 ``ports``             ports that servers may listen at
 ``runner``            runs the processes of an engine, and stops all when one exits

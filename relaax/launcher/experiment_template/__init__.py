@@ -1,1 +1,5 @@
-"""The files that ``relaax-experiment --init`` writes: an environment, and an experiment with it."""
+"""The files that ``relaax-experiment --init`` writes.
+
+``environment``  a class like Gymnasium's
+``experiment``   actor workers with a policy, and a trainer
+"""
