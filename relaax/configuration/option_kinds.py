@@ -164,6 +164,12 @@ def _url(value: Any) -> Any:
     return value
 
 
+def _mongodb(value: Any) -> Any:
+    if not isinstance(value, str) or not value.startswith(("mongodb://", "mongodb+srv://")):
+        raise ValueError("must be a URL, such as mongodb://mongo.example.com:27017/relaax")
+    return value
+
+
 def _path(value: Any) -> Any:
     if not isinstance(value, (str, Path)) or not str(value) or not can_be_a_path(str(value)):
         raise ValueError("must be a path")
@@ -299,6 +305,7 @@ SwitchOption = Annotated[bool, Flag(())]
 NiceOption = Annotated[int, Field(ge=0, le=19), BeforeValidator(_count), Flag("N")]
 PauseOption = Annotated[NonNegativeFloat, Flag("SECONDS")]
 UrlOption = Annotated[str, BeforeValidator(_url), Flag("URL")]
+MongoOption = Annotated[str, BeforeValidator(_mongodb), Flag("URL")]
 NameOption = Annotated[str, BeforeValidator(directory_name), Flag("NAME")]
 EnvironmentOption = Annotated[str, BeforeValidator(_text), Flag("ENV")]
 JsonOption = Annotated[dict[str, Any], BeforeValidator(_mapping), Flag("JSON")]

@@ -2,7 +2,7 @@
 
 from typing import Annotated, ClassVar, Self
 
-from pydantic import model_validator
+from pydantic import Field, model_validator
 
 from relaax.address import Address
 from relaax.configuration import option_kinds as kinds
@@ -88,6 +88,11 @@ class ParameterServerOptions(CheckpointOptions, ServerOptions):
         "whether versions have 'metadata', running means of episode information that queries "
         "choose by, beside their values in a 'filesystem'",
     )
+    database_mongodb: Annotated[kinds.MongoOption | None, Field(exclude=True)] = option(
+        None,
+        "URL of a MongoDB in which the metadata are, with --database-type metadata; by default "
+        "they are in a file of SQLite beside the values (needs relaax[mongodb])",
+    )
     push_frequency_seconds: kinds.SecondsOption | None = option(
         None,
         "tag the version that is pushed after so many seconds with the time, so that it is kept; "
@@ -129,7 +134,7 @@ class ParameterServerOptions(CheckpointOptions, ServerOptions):
         found = [name for name in places if getattr(self, name) is not None]
         if not found:
             self.require_none_of(
-                ("database_name", "database_type", *_PUSHES),
+                ("database_name", "database_type", "database_mongodb", *_PUSHES),
                 "no effect without --database-dir or --database-aws-s3",
             )
             return

@@ -8,7 +8,13 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from relaax.algorithm_base import ParameterLink, Phase
-from relaax.errors import Abandoned, BridgeError, NotThereYet, ParameterServerAway
+from relaax.errors import (
+    Abandoned,
+    BridgeError,
+    ConfigurationError,
+    NotThereYet,
+    ParameterServerAway,
+)
 from relaax.processes.stop_signal import Stop
 from relaax.telemetry.throttled_log import RepeatedWarning
 
@@ -57,7 +63,7 @@ def wait_for_version(
 ) -> bool:
     """Return whether the version that ``link`` follows is there, before ``is_over`` or ``stop``.
 
-    Its tag may be set long after the start of a training.
+    Its tag may be set long after the start of a training. ConfigurationError for a refusal.
     """
     complaint, stop = RepeatedWarning(_log), stop or threading.Event()
     while not is_over() and not stop.wait(0):
@@ -66,6 +72,8 @@ def wait_for_version(
             return True
         except (NotThereYet, ParameterServerAway) as error:
             complaint.say(f"waiting for a version (--policy-identifier): {error}")
+        except BridgeError as error:
+            raise ConfigurationError(f"--policy-identifier: {error}") from error
         stop.wait(VERSION_INTERVAL_S)
     return False
 

@@ -1,10 +1,14 @@
 """Versions of a policy are kept while it is learnt, and played by those that name them."""
 
+import os
+import re
+import subprocess
 from contextlib import closing
+from pathlib import Path
 
 import numpy as np
 import pytest
-from processes import SMALL_PPO, Training, free_port, wait_for
+from processes import COMMANDS, SMALL_PPO, Training, free_port, wait_for
 
 from relaax.algorithm_base.inference import Question
 from relaax.inference import inference_pb2, inference_pb2_grpc
@@ -13,7 +17,7 @@ from relaax.inference.servers import GivenServers
 from relaax.inference.wire import forms_of
 from relaax.net.channels import open_channel
 from relaax.parameters import Bridge
-from relaax.parameters.database import LATEST, DatabaseName, DatabaseRoot, ParameterDatabase
+from relaax.parameters.database import LATEST, DatabaseName, DatabaseRoot, ParameterDatabase, Type
 
 pytestmark = pytest.mark.integration
 
@@ -86,3 +90,83 @@ def test_an_inference_server_chooses_by_a_tagged_version(
     with closing(InferenceClient(GivenServers([address]))) as client:
         client.expect(forms)
         assert client.choose(question).version.number == version
+
+
+def test_an_experiment_plays_versions_of_the_past_while_it_trains(tmp_path: Path):
+    """In the actor, drawn by a query at each reset, and at a policy worker."""
+    (tmp_path / "past.py").write_text(PAST)
+    programs = COMMANDS / "relaax-experiment"
+    environment = {**os.environ, "PATH": f"{COMMANDS}{os.pathsep}{os.environ['PATH']}"}
+    ended = subprocess.run(
+        [programs, "run", "past.py", "-f", "one"], cwd=tmp_path, env=environment, timeout=200,
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert ended.returncode == 0, ended.stdout + ended.stderr
+    place = tmp_path / "training/experiments/past/one/policies/default/database"
+    root = DatabaseRoot(place, Type.METADATA)
+    assert root.list_names() == [DatabaseName("past", "one", "default")]
+    with closing(root.reader(DatabaseName("past", "one", "default"))) as database:
+        version = max(tags_of(database).values())
+        assert database.metadata_of(version) is not None
+        assert database.version_of() >= version > 0
+    said = re.findall(r"actors([12]) +\|.* episodes (\d+)", ended.stdout)
+    assert {group for group, episodes in said if int(episodes) > 0} == {"1", "2"}
+
+
+PAST = """
+from relaax.experiments import *
+
+POLICY = Policy(type_="section", args={"state_size": [4], "action_size": 2, "hidden_layers": [8]})
+DATABASE = ParameterDB(type_=ParameterDB.Type.METADATA)
+KEYS = {
+    "episode_len": 16, "rollouts_per_batch": 4, "passes": 2, "minibatches": 2,
+    "max_global_step": 6000, "seed": 1,
+}
+
+
+def inline(identifier):
+    return InferenceStream(
+        type_="INLINE", stream_name="", policy=POLICY, policy_name="default",
+        policy_identifier=identifier, parameter_db=DATABASE,
+    )
+
+
+def actor(stream, samples):
+    return ActorWorker(
+        env=Environment(type_="CartPole-v1"), inference_streams=[stream], sample_streams=[samples],
+        agent_specs=[AgentSpec(index_regex=".*", inference_stream_idx=0, sample_stream_idx=0)],
+    )
+
+
+class Past(Experiment):
+    def scheduling_setup(self):
+        one = TasksGroup(count=1, scheduling=Scheduling())
+        three = TasksGroup(count=3, scheduling=Scheduling())
+        return ExperimentScheduling(actors=three, policies=one, trainers=one)
+
+    def initial_setup(self):
+        null = SampleStream(type_="NULL")
+        return ExperimentConfig(
+            actors=[
+                actor(inline("latest"), "default"),
+                actor(inline({"$match": {"version": {"$gt": 3}}}), null),
+                actor("first", null),
+            ],
+            policies=[
+                PolicyWorker(
+                    policy_name="default", inference_stream="first", policy=POLICY,
+                    policy_identifier=[{"$sort": {"version": 1}}, {"$limit": 1}],
+                    parameter_db=DATABASE,
+                )
+            ],
+            trainers=[
+                TrainerWorker(
+                    policy_name="default", trainer=Trainer(type_="ppo", args=KEYS), policy=POLICY,
+                    sample_stream="default", parameter_db=DATABASE, push_frequency_steps=5,
+                )
+            ],
+        )
+
+
+register_experiment("past", Past)
+"""

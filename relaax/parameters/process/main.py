@@ -63,8 +63,9 @@ def _serve(arguments: list[str]) -> int:
             raise ConfigurationError(
                 f"--shard {options.shard} needs --shards, the addresses of all of them"
             )
-        if not wait_for_store(options.checkpoint_aws_s3, options.aws, options.give_up, stop):
-            return 0
+        for place in (options.checkpoint_aws_s3, options.database_aws_s3):
+            if not wait_for_store(place, options.aws, options.give_up, stop):
+                return 0
         if options.shard is not None and not options.shard.is_first:
             return serve_slice(configuration, options.shard, operators, stop)
         with ExitStack() as resources:

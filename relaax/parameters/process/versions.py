@@ -22,7 +22,7 @@ _log = logging.getLogger(__name__)
 PUSH_INTERVAL_S, PUSH_SHARE = 1.0, 0.1
 
 #: How often outdated versions are deleted.
-GC_INTERVAL_S = 60.0
+GC_INTERVAL_S = 10.0
 
 #: So many of those that were asked for last are kept in memory.
 KEPT_VERSIONS = 4
@@ -41,8 +41,8 @@ class VersionPusher:
 
     Between two pushes the newest version wins. A version has the number that is on a stored step:
     the learner's count of its updates, or that of the parameter server where gradients move the
-    values. A push has a tag, which is the time, as ``rule`` says; ``clock`` returns seconds of a
-    stopwatch, and ``now`` the time.
+    values. A push has a tag, which is the time, as ``rule`` says. There is none within
+    ``interval_s`` of the one before. ``clock`` returns seconds of a stopwatch, ``now`` the time.
     """
 
     def __init__(
@@ -50,6 +50,7 @@ class VersionPusher:
         source: ValueSource,
         database: DatabaseWriter,
         rule: TagRule,
+        interval_s: float = PUSH_INTERVAL_S,
         clock: Callable[[], float] = time.monotonic,
         now: Callable[[], datetime] = datetime.now,
     ) -> None:
@@ -63,7 +64,8 @@ class VersionPusher:
         self._tagged_at = clock()
         tags = database.list_tags()
         self._tagged = max((tags[tag] for tag in tags if tag != LATEST), default=0)
-        self._task = Task(PUSH_INTERVAL_S, self._push_or_warn)
+        self._interval_s = interval_s
+        self._task = Task(interval_s, self._push_or_warn)
         self._thread: TasksThread | None = None
 
     def begin(self) -> None:
@@ -116,7 +118,7 @@ class VersionPusher:
             )
         except CheckpointError as error:  # the next time may succeed
             self._complaint.say(f"the newest values are not pushed: {error}")
-        self._task.interval_s = max(PUSH_INTERVAL_S, (time.monotonic() - began) / PUSH_SHARE)
+        self._task.interval_s = max(self._interval_s, (time.monotonic() - began) / PUSH_SHARE)
 
     def _collect_or_warn(self) -> None:
         try:

@@ -52,8 +52,8 @@ _WITHOUT = (OF_CLIENT, OF_EVALUATING_CLIENT)
 
 _log = logging.getLogger(__name__)
 
-#: How often the values that a learner has published are saved between checkpoints: S3 takes a fee
-#: for each object.
+#: How often the values that a learner has published are saved between checkpoints, and pushed to a
+#: parameter database: S3 takes a fee for each object.
 PUBLISHED_INTERVAL_S = 1.0
 
 PUBLISHED_INTERVAL_AT_S3_S = 30.0
@@ -196,7 +196,8 @@ def _database(
         return None
     if algorithm.BridgeControl is not BridgeControl:
         raise ConfigurationError("--database-dir: this algorithm has a bridge of its own")
-    root = DatabaseRoot(place, Type[options.database_type.upper()], options.aws)
+    type_, mongodb = Type[options.database_type.upper()], options.database_mongodb or ""
+    root = DatabaseRoot(place, type_, options.aws, mongodb)
     name = DatabaseName(*options.database_name)
     return resources.enter_context(root.writer(name, "relaax-parameter-server"))
 
@@ -214,7 +215,9 @@ def _push_versions(
     """
     if database is not None:
         rule = TagRule(options.push_frequency_seconds, options.push_frequency_steps)
-        pusher = VersionPusher(values, database, rule)
+        in_s3 = options.database_aws_s3 is not None
+        interval_s = PUBLISHED_INTERVAL_AT_S3_S if in_s3 else PUBLISHED_INTERVAL_S
+        pusher = VersionPusher(values, database, rule, interval_s)
         resources.callback(pusher.close)
         pusher.begin()
         operators.page("database", StoredVersions(database).shown)
