@@ -9,7 +9,7 @@ from relaax.errors import ConfigurationError
 #: The number of a version, a tag, or a MongoDB query: one stage or several.
 Identifier: TypeAlias = int | str | Mapping[str, Any] | Sequence[Mapping[str, Any]]
 
-#: The tag of the newest version: pulling it needs no database.
+#: The tag that moves with every push: pulling it needs no database.
 LATEST = "latest"
 
 

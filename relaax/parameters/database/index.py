@@ -6,7 +6,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from relaax.checkpoints import BlobStore
 from relaax.errors import CheckpointMismatch, ConfigurationError, DamagedCheckpoint
-from relaax.parameters.database.names import LATEST
+from relaax.processes.identifiers import LATEST
 
 #: The name of the blob.
 INDEX = "index.json"

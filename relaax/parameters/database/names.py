@@ -1,16 +1,10 @@
-"""Names of databases, of tags, and of what identifies a version."""
+"""Names of databases and of tags."""
 
 import re
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple
 
 from relaax.errors import ConfigurationError
-from relaax.parameters.database.query import Query
-
-#: The tag that moves with every push.
-LATEST = "latest"
-
-#: What identifies a version: its number, a tag, or a query for one.
-Identifier: TypeAlias = int | str | Query
+from relaax.processes.identifiers import LATEST
 
 #: Names are those of folders and objects in S3, too.
 _NAME = re.compile(r"\w[\w.:-]{0,63}", re.ASCII)

@@ -11,9 +11,9 @@ from relaax.checkpoints import BlobStore
 from relaax.errors import ConfigurationError, DamagedCheckpoint, NoSuchVersion
 from relaax.parameters.database.index import Index, read_index
 from relaax.parameters.database.metadata import Metadata, VersionMetadata
-from relaax.parameters.database.names import LATEST, Identifier
 from relaax.parameters.database.policy_values import PolicyValues, StoredVersion
 from relaax.parameters.database.query import Query
+from relaax.processes.identifiers import LATEST, Identifier
 
 #: A reader that waits looks so often.
 _LOOK_S = 0.5

@@ -23,6 +23,7 @@ from relaax.errors import ConfigurationError
 REPOSITORY = Path(__file__).parents[3]
 PARAMETER_SERVER = "relaax-parameter-server"
 NAMED = "algorithm: {name: da3c}\n"
+DATABASE = ("--database-dir", "d", "--database-name", "a/b/c")
 
 
 @pytest.fixture
@@ -311,6 +312,28 @@ class TestRefusals:
     def test_a_flag_that_does_not_fit_the_file_is_refused(self, yaml, flags, reason):
         section = "--shards: [localhost:1, localhost:2, localhost:3]"
         assert refusal(options, yaml, section, *flags).startswith(reason)
+
+    @pytest.mark.parametrize(
+        ("flags", "reason"),
+        [
+            ([], "--push-frequency-steps: no effect without --database-dir"),
+            (["--database-dir", "d"], "--database-name: is missing: EXPERIMENT/TRIAL/POLICY"),
+            (
+                [*DATABASE, "--database-aws-s3", "b", "k"],
+                "give --database-dir or --database-aws-s3, not both",
+            ),
+            (
+                [*DATABASE, "--replica-of", "localhost:1"],
+                "--database-dir: a replica or a shard has no parameter database",
+            ),
+            (
+                ["--database-dir", "d", "--database-name", "a/b"],
+                "--database-name: must be EXPERIMENT/TRIAL/POLICY, is 'a/b'",
+            ),
+        ],
+    )
+    def test_a_parameter_database_has_a_place_a_name_and_all_values(self, yaml, flags, reason):
+        assert refusal(options, yaml, "--push-frequency-steps: 5", *flags).startswith(reason)
 
     @pytest.mark.parametrize("seconds", ["0", "-1"])
     def test_a_message_must_have_some_time(self, yaml, seconds):
