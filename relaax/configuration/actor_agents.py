@@ -80,7 +80,7 @@ class AgentGroup(AgentSamples):
     #: where steps go.
     arguments: list[str]
     #: The episodes of an environment's agents of the group are sent together.
-    together: bool = False
+    is_team: bool = False
 
     def matches(self, index: int, name: str) -> bool:
         """Return whether the expression matches an agent."""

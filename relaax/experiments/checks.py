@@ -17,6 +17,7 @@ def mistakes(experiment: NamedExperiment) -> list[str]:
     """Return a sentence for each mistake."""
     found = [*_counts(experiment), *_actors(experiment), *mistakes_of_streams(experiment)]
     found += [*mistakes_of_versions(experiment), *_keys(experiment)]
+    found += [*_gpus(experiment), *_paced(experiment)]
     # A stream whose name is wrong at one end has no user at the other: this is said once.
     return found or list(unused_streams(experiment))
 
@@ -27,6 +28,34 @@ def _counts(experiment: NamedExperiment) -> Iterator[str]:
         scheduled = len(experiment.scheduling.of_each(kind))
         if configured != scheduled:
             yield f"{configured} {kind} are configured, and {scheduled} are scheduled"
+
+
+def _gpus(experiment: NamedExperiment) -> Iterator[str]:
+    if any(each.gpu for each in experiment.scheduling.of_each("buffers")):
+        yield "scheduling: buffers: gpu: no effect: a buffer worker computes nothing"
+
+
+def _paced(experiment: NamedExperiment) -> Iterator[str]:
+    """Yield what does not fit with ``max_staleness``: one trainer counts rollouts as they begin."""
+    trainers = experiment.config.trainers
+    for number, trainer in enumerate(trainers):
+        if section_of(experiment, trainer).get("max_staleness") is None:
+            continue
+        place, stream = f"trainers: {number}: trainer: max_staleness", trainer.sample_stream
+        if buffers_of(experiment, stream.stream_name):
+            yield f"{place}: the trainer counts rollouts itself: leave its buffer workers out"
+        if sum(each.policy_name == trainer.policy_name for each in trainers) > 1:
+            yield f"{place}: the policy {trainer.policy_name!r} must have one trainer"
+        for actor in experiment.config.actors:
+            for spec in actor.agent_specs:
+                names = [each.stream_name for each in _streams_of(actor, spec)]
+                is_late = spec.sends_episodes or spec.sample_steps is not None
+                if is_late and stream.stream_name in names:
+                    yield (
+                        f"{place}: steps must come as they are made: leave sample_steps, "
+                        "send_after_done, send_full_trajectory and send_concise_info out"
+                    )
+                    return
 
 
 def _keys(experiment: NamedExperiment) -> Iterator[str]:
@@ -79,7 +108,7 @@ def _specs(actor: ActorWorker) -> Iterator[str]:
                 "step to one trainer, and several streams give it to each: name it alone"
             )
         yield from (f"agent_specs: {number}: {mistake}" for mistake in _samples(actor, spec))
-        yield from (f"agent_specs: {number}: {mistake}" for mistake in _together(actor, number))
+        yield from (f"agent_specs: {number}: {mistake}" for mistake in _team(actor, number))
     if not actor.agent_specs:
         yield "agent_specs: is empty, so that no agent has a policy"
 
@@ -105,17 +134,17 @@ def _samples(actor: ActorWorker, spec: AgentSpec) -> Iterator[str]:
             yield f"require_one_version: {why}"
 
 
-def _together(actor: ActorWorker, number: int) -> Iterator[str]:
+def _team(actor: ActorWorker, number: int) -> Iterator[str]:
     """Yield why the episodes of a specification's agents cannot be sent together."""
     spec, others = actor.agent_specs[number], actor.agent_specs[:number]
     for stream in _streams_of(actor, spec):
         if stream.type_ is not SampleStream.Type.NAME_MULTI_AGENT:
             continue
-        if not spec.sends_episodes:
+        if not (spec.send_full_trajectory or spec.send_concise_info):
             yield (
                 f"the stream {stream.stream_name!r} is NAME_MULTI_AGENT, which sends the episodes "
                 "of an environment's agents together: write send_full_trajectory: true, or "
-                "send_after_done: true with sample_steps"
+                "send_concise_info: true"
             )
         if any(stream in _streams_of(actor, other) for other in others):
             yield (

@@ -20,8 +20,9 @@ def mermaid(experiment: NamedExperiment) -> str:
 
 def _policies(experiment: NamedExperiment) -> Iterator[str]:
     """Yield each policy, with its trainers and their buffers."""
-    for name, alike in groupby(experiment.config.trainers, lambda each: each.policy_name):
-        trainers = list(alike)
+    everyone = experiment.config.trainers
+    for name in dict.fromkeys(each.policy_name for each in everyone):
+        trainers = [each for each in everyone if each.policy_name == name]
         stream = trainers[0].sample_stream.stream_name
         learning = _id(_TRAINERS, name)
         yield f"{_id(_PARAMETERS, name)}[({_text(f'policy {name}')})]"
@@ -75,8 +76,8 @@ def _learning(
     for trainer in experiment.config.trainers:
         own = trainer.sample_stream.stream_name
         buffers = buffers_of(experiment, own)
-        taken = buffers[0].takes.stream_name if buffers else own
-        if taken == stream.stream_name:
+        taken = [each.takes.stream_name for each in buffers] or [own]
+        if stream.stream_name in taken:
             taker = _id(_BUFFERS if buffers else _TRAINERS, trainer.policy_name)
             yield _arrow(name, f"steps of {spec.index_regex}: {stream.stream_name}{kind}", taker)
 

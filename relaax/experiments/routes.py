@@ -104,7 +104,7 @@ class Routes:
         fetched = ["--fetch-parameter-mode", mode, "--fetch-parameter-interval", interval]
         return [*fetched, *identifier_words(stream)]
 
-    def are_together(self, actor: ActorWorker, spec: AgentSpec) -> bool:
+    def is_team(self, actor: ActorWorker, spec: AgentSpec) -> bool:
         """Return whether the episodes of an environment's agents are sent together."""
         streams = (actor.sample_streams[number] for number in spec.sample_streams)
         return any(each.type_ is SampleStream.Type.NAME_MULTI_AGENT for each in streams)

@@ -52,12 +52,12 @@ def _unknown_streams(actor: ActorWorker, experiment: NamedExperiment) -> Iterato
 
 def _not_taken(name: str, experiment: NamedExperiment) -> str | None:
     """Return why a stream of trainers takes no steps of actors: they draw from buffers."""
-    buffers = buffers_of(experiment, name)
-    if not buffers or buffers[0].takes.stream_name == name:
+    buffers = dict.fromkeys(repr(b.takes.stream_name) for b in buffers_of(experiment, name))
+    if not buffers or repr(name) in buffers:
         return None
     return (
-        f"the trainers of the sample stream {name!r} draw from buffer workers: name the stream of "
-        f"these, {buffers[0].takes.stream_name!r}"
+        f"the trainers of the sample stream {name!r} draw from buffer workers: name a stream of "
+        f"these, {' or '.join(buffers)}"
     )
 
 
@@ -103,13 +103,21 @@ def _ends(experiment: NamedExperiment) -> Iterator[str]:
     for number, worker in enumerate(experiment.config.policies):
         if worker.inference_stream.type_ is not _INFERENCE.NAME:
             yield f"policies: {number}: inference_stream: must be the name of a stream"
-    for number, trainer in enumerate(experiment.config.trainers):
-        if trainer.sample_stream.type_ is _SAMPLE.NULL:
-            yield f"trainers: {number}: sample_stream: must be the name of a stream"
-    for number, buffer in enumerate(experiment.config.buffers):
-        for key in ("from_sample_stream", "to_sample_stream"):
-            if getattr(buffer, key).type_ is _SAMPLE.NULL:
-                yield f"buffers: {number}: {key}: must be the name of a stream"
+    taken = [
+        *((f"trainers: {n}", "sample_stream", t) for n, t in enumerate(experiment.config.trainers)),
+        *(
+            (f"buffers: {n}", key, b)
+            for n, b in enumerate(experiment.config.buffers)
+            for key in ("from_sample_stream", "to_sample_stream")
+        ),
+    ]
+    for place, key, taker in taken:
+        stream = getattr(taker, key)
+        if stream != SampleStream(type_=_SAMPLE.NAME, stream_name=stream.stream_name):
+            yield (
+                f"{place}: {key}: must be the name of a stream; the type and when_full of the "
+                "actors' stream count"
+            )
 
 
 def _shared(experiment: NamedExperiment) -> Iterator[str]:

@@ -4,7 +4,7 @@ import json
 import shlex
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import groupby
 from pathlib import Path
 from typing import Any
@@ -17,15 +17,12 @@ from relaax.experiments.policies import section_of
 from relaax.experiments.routes import HOST, Routes, TrainedPolicy, identifier_words
 from relaax.experiments.scheduling import Scheduling
 from relaax.experiments.stream_checks import buffers_of
-from relaax.experiments.workers import ActorWorker, WorkerInformation
-from relaax.experiments.written import NamedExperiment, to_yaml
+from relaax.experiments.workers import ActorWorker, ExperimentConfig, WorkerInformation
+from relaax.experiments.written import NamedExperiment, from_yaml, to_yaml
 
 #: Folders of a trial: a file for each policy and a folder for what is learnt; a file for each group
 #: of actors.
 _POLICIES, _ACTORS = "policies", "actors"
-
-#: A trial that goes on may have others of these keys.
-_ENDS = ("max_global_step", "timeout_seconds")
 
 #: Types of environments that are there without being registered.
 ENVIRONMENT_TYPES: Mapping[str, str] = {"atari": "relaax.client.gymnasium_atari:relaax/Atari-v0"}
@@ -83,11 +80,12 @@ class Trial:
         """
         twin, text = self.directory / "experiment.yaml", to_yaml(self.experiment)
         has_begun = any((self.directory / _POLICIES).glob("*/*/*"))
-        before = twin.read_text(encoding="utf-8") if has_begun and twin.exists() else text
-        if _lasting(before) != _lasting(text):
+        before = from_yaml(twin) if has_begun and twin.exists() else self.experiment
+        if _without_ends(before) != _without_ends(self.experiment):
             raise ConfigurationError(
-                f"{self.directory} has a trial of another form of this experiment, in more than "
-                f"{' and '.join(_ENDS)}: give this one another name with -f, or remove that folder"
+                f"{self.directory} has a trial of another form of this experiment: more than "
+                "max_global_step and timeout_seconds has changed. Give this one another name with "
+                "-f, or remove that folder"
             )
         for folder in (_POLICIES, _ACTORS):
             (self.directory / folder).mkdir(parents=True, exist_ok=True)
@@ -230,7 +228,7 @@ class Trial:
                         *self._routes.sample_words(group.worker, spec, group.places),
                     ],
                     **spec.written(),
-                    **({"together": True} if self._routes.are_together(group.worker, spec) else {}),
+                    **({"is_team": True} if self._routes.is_team(group.worker, spec) else {}),
                 }
                 for spec in group.worker.agent_specs
             ],
@@ -292,6 +290,15 @@ class Trial:
         }
 
 
-def _lasting(written: str) -> list[str]:
-    """Return the lines of an experiment that stay the same as long as a trial goes on."""
-    return [line for line in written.splitlines() if line.strip().partition(":")[0] not in _ENDS]
+def _without_ends(experiment: NamedExperiment) -> str:
+    """Return what stays the same of an experiment as long as a trial of it goes on."""
+    trainers = []
+    for each in experiment.config.trainers:
+        args = {key: value for key, value in each.trainer.args.items() if key != "max_global_step"}
+        trainer = each.trainer.model_copy(update={"args": args})
+        trainers.append(each.model_copy(update={"trainer": trainer}))
+    defaults = ExperimentConfig.model_fields["timeout_seconds"].get_default()
+    config = experiment.config.model_copy(
+        update={"trainers": trainers, "timeout_seconds": defaults}
+    )
+    return to_yaml(replace(experiment, config=config))

@@ -2,6 +2,7 @@
 
 import argparse
 import os
+import shlex
 import subprocess
 import sys
 from collections.abc import Callable
@@ -64,7 +65,7 @@ def main() -> int:
     """Run the command line and return the exit status."""
     parser = _parser()
     arguments = parser.parse_args()
-    if arguments.command is None and arguments.init is None:
+    if (arguments.command is None) == (arguments.init is None):
         parser.error("name a command, or --init and a new folder")
     if arguments.init is not None:
         return run_command(_NAME, lambda: _init(arguments.init))
@@ -179,7 +180,7 @@ def _init(folder: Path) -> int:
     texts = {name: (_TEMPLATE / name).read_text(encoding="utf-8") for name in files}
     for file in write_new_folder(folder, texts):
         print(f"wrote {file}")
-    print(f"\ntrain it:\n  cd {folder}\n  {_NAME} run experiment.py")
+    print(f"\ntrain it:\n  cd {shlex.quote(str(folder))}\n  {_NAME} run experiment.py")
     return 0
 
 

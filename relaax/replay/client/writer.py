@@ -122,7 +122,7 @@ class ReplayWriter:
         self._drops = drops
         self._timeout_s = timeout_s
         #: Until the server has answered.
-        self._first_timeout_s = first_timeout_s
+        self._first_timeout_s = None if drops else first_timeout_s
         self._whole_episodes = whole_episodes
         self._queue: deque[StepBatch] = deque()
         self._waiting = 0
@@ -169,15 +169,15 @@ class ReplayWriter:
     @property
     def gives_up(self) -> bool:
         """Whether the server has not answered for so long that steps are dropped."""
-        since, first = self._away_since, self._first_timeout_s
-        return since is not None and monotonic() - since >= (first or self._timeout_s)
+        since = self._away_since
+        return since is not None and monotonic() - since >= self._patience_s
 
     def stored_types(self, types: Types) -> Types:
         """Return the types of columns by name that are stored: ``types`` where they were open.
 
         Waits as ``put`` does; ``types`` if the server has not answered by then.
         """
-        deadline = monotonic() + (self._first_timeout_s or self._timeout_s)
+        deadline = monotonic() + self._patience_s
         while not self._closes and self._observer.goes_on():
             try:
                 stored = self._open(self._schema.settled(types))
@@ -248,6 +248,12 @@ class ReplayWriter:
             self._stub.release(self._name, slots)
             with self._changed:
                 self._rollouts.release(slots)
+
+    @property
+    def _patience_s(self) -> float:
+        """How long the server may be away."""
+        first = self._first_timeout_s
+        return self._timeout_s if first is None else first
 
     def _refusal(self, slots: Sequence[int], version: int) -> str:
         """Ask for the admission of rollouts; return why there is none, or ""."""
@@ -345,8 +351,10 @@ class ReplayWriter:
     def _run(self) -> None:
         try:
             while (steps := self._take()) is not None:
-                if not self._send(steps):
-                    return  # the steps that follow must not be stored without these
+                for begin in range(0, len(steps), MOST_STEPS_AT_ONCE):
+                    end = min(begin + MOST_STEPS_AT_ONCE, len(steps))
+                    if not self._send(steps.chosen(np.arange(begin, end))):
+                        return  # the steps that follow must not be stored without these
         except Exception as error:  # raised again by the next ``put``
             with self._changed:
                 self._error = error

@@ -47,8 +47,8 @@ def samples_of(
 ) -> SinkWrapper:
     """Return what puts the samples of a group, with so many ``members``, before its sink."""
     group, policy = agents.groups[number], configuration.run_name
-    together = members if group.together else 1
-    return lambda sink: with_samples(sink, group, agents.max_num_steps, policy, together)
+    team_size = members if group.is_team else 1
+    return lambda sink: with_samples(sink, group, agents.max_num_steps, policy, team_size)
 
 
 def play_groups(

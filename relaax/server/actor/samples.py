@@ -23,19 +23,21 @@ def with_samples(
     samples: AgentSamples,
     longest: int | None,
     policy: str,
-    together: int = 1,
+    team_size: int = 1,
 ) -> ExperienceSink[Any]:
     """Return ``sink`` behind the sinks that ``samples`` ask for.
 
-    Episodes have ``longest`` steps at most. ``policy`` is its name, for messages. The episodes of
-    ``together`` agents, which follow one another, are sent in one batch.
+    Episodes have ``longest`` steps at most. ``policy`` is its name, for messages. The episodes of a
+    team of ``team_size`` agents are sent together.
     """
+    if team_size > 1:
+        sink = TeamSamples(sink, team_size)
     if samples.send_concise_info:
-        sink = EpisodeSamples(sink, concise, together)
+        sink = EpisodeSamples(sink, concise)
     elif samples.pad_trajectory and longest is not None:
-        sink = EpisodeSamples(sink, padded_to(longest + samples.bootstrap_steps), together)
+        sink = EpisodeSamples(sink, padded_to(longest + samples.bootstrap_steps))
     elif samples.sends_episodes:
-        sink = EpisodeSamples(sink, in_pieces_of(samples.sample_steps), together)
+        sink = EpisodeSamples(sink, in_pieces_of(samples.sample_steps))
     elif samples.sample_steps is not None:
         sink = WindowSamples(sink, samples.sample_steps, samples.bootstrap_steps)
     return OneVersion(sink, policy) if samples.require_one_version else sink
@@ -96,20 +98,13 @@ class WindowSamples(_Handing):
 
 
 class EpisodeSamples(_Handing):
-    """Sends the samples of an episode when it is over.
+    """Sends the samples of an episode when it is over."""
 
-    Those of ``together`` agents, whose slots follow one another, are sent in one batch when none of
-    them has an open episode.
-    """
-
-    def __init__(self, sink: ExperienceSink[Any], samples: Samples, together: int = 1) -> None:
+    def __init__(self, sink: ExperienceSink[Any], samples: Samples) -> None:
         super().__init__(sink)
         self._samples = samples
-        self._together = together
         #: By slot: the steps of an open episode.
         self._held: dict[int, list[StepBatch]] = {}
-        #: By environment: samples of episodes that are over.
-        self._ready: dict[int, list[StepBatch]] = {}
 
     def put(self, steps: StepBatch) -> None:
         """Hold the steps, up to the end of their episode."""
@@ -117,22 +112,45 @@ class EpisodeSamples(_Handing):
             begin = 0
             for end in (np.flatnonzero(own.flags & ENDS) + 1).tolist():
                 parts = [*self._held.pop(slot, []), _between(own, begin, end)]
-                ready = self._ready.setdefault(slot // self._together, [])
-                ready += self._samples(StepBatch.concatenated(parts))
+                for sample in self._samples(StepBatch.concatenated(parts)):
+                    self._sink.put(sample)
                 begin = end
             if begin < len(own):
                 self._held.setdefault(slot, []).append(_between(own, begin, len(own)))
-        self._send()
 
-    def _send(self) -> None:
-        """Send what is ready of environments whose agents have no open episode."""
-        playing = {slot // self._together for slot in self._held}
-        for environment in self._ready.keys() - playing:
-            samples = self._ready.pop(environment)
-            if samples and self._together > 1:
-                samples = [StepBatch.concatenated(samples)]
-            for sample in samples:
-                self._sink.put(sample)
+
+class TeamSamples(_Handing):
+    """Sends the next sample of each of ``size`` agents, whose slots follow one another, together.
+
+    Where an agent has a second one before another has its first, those that are there are sent: an
+    agent that has left keeps no other waiting.
+    """
+
+    def __init__(self, sink: ExperienceSink[Any], size: int) -> None:
+        super().__init__(sink)
+        self._size = size
+        #: By team and slot.
+        self._waiting: dict[int, dict[int, StepBatch]] = {}
+
+    def put(self, steps: StepBatch) -> None:
+        """Hold the sample of a slot, until the others of its team are there."""
+        (slot,) = np.unique(steps.slots).tolist()
+        team = slot // self._size
+        if slot in self._waiting.get(team, {}):
+            self._send(team)
+        waiting = self._waiting.setdefault(team, {})
+        waiting[slot] = steps
+        if len(waiting) == self._size:
+            self._send(team)
+
+    def close(self) -> None:
+        """Send what waits, and close the sink."""
+        for team in list(self._waiting):
+            self._send(team)
+        super().close()
+
+    def _send(self, team: int) -> None:
+        self._sink.put(StepBatch.concatenated(list(self._waiting.pop(team).values())))
 
 
 def in_pieces_of(length: int | None) -> Samples:

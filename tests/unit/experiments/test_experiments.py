@@ -1,6 +1,7 @@
 """Experiments as Python and as YAML: the same object either way, and mistakes by name."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -44,6 +45,8 @@ INLINE = InferenceStream(
     pull_interval_seconds=None,
 )
 NULL = SampleStream(type_="NULL")
+IN_TURN = SampleStream(type_="NAME_ROUND_ROBIN", stream_name="steps", when_full="drop")
+PACED = Trainer(type_="ppo", args={"max_staleness": 0})
 TOGETHER = SampleStream(type_="NAME_MULTI_AGENT", stream_name="default")
 METADATA = ParameterDB(type_=ParameterDB.Type.METADATA)
 OTHER = Policy(type_="section", args={"state_size": [4], "action_size": 3})
@@ -316,7 +319,25 @@ def test_an_unknown_key_is_an_error_with_its_path(tmp_path, written, expected):
         ),
         (
             experiment([actor([INLINE], [NULL])], [], [trainer(sample_stream=NULL)]),
-            "trainers: 0: sample_stream: must be the name of a stream",
+            "trainers: 0: sample_stream: must be the name of a stream; the type and when_full "
+            "of the actors' stream count",
+        ),
+        (
+            experiment([actor([INLINE], ["steps"])], [], [trainer()], buffers=[buffer(IN_TURN)]),
+            "buffers: 0: from_sample_stream: must be the name of a stream; the type and when_full "
+            "of the actors' stream count",
+        ),
+        (
+            experiment(
+                [actor([INLINE], ["steps"])], [], [trainer(trainer=PACED)], buffers=[buffer()]
+            ),
+            "trainers: 0: trainer: max_staleness: the trainer counts rollouts itself: leave its "
+            "buffer workers out",
+        ),
+        (
+            experiment([acting(spec(send_after_done=True))], [], [trainer(trainer=PACED)]),
+            "trainers: 0: trainer: max_staleness: steps must come as they are made: leave "
+            "sample_steps, send_after_done, send_full_trajectory and send_concise_info out",
         ),
         (
             experiment([actor([INLINE])], [], [trainer(), trainer("b")]),
@@ -325,7 +346,7 @@ def test_an_unknown_key_is_an_error_with_its_path(tmp_path, written, expected):
         (
             experiment([actor([INLINE])], [], [trainer()], buffers=[buffer()]),
             "actors: 0: the trainers of the sample stream 'default' draw from buffer workers: name "
-            "the stream of these, 'steps'",
+            "a stream of these, 'steps'",
         ),
         (
             experiment([actor([INLINE], ["steps"])], [], [trainer()], buffers=[buffer(drawn="d")]),
@@ -351,7 +372,7 @@ def test_an_unknown_key_is_an_error_with_its_path(tmp_path, written, expected):
             experiment([acting(EVERY, samples=TOGETHER)], [], [trainer()]),
             "actors: 0: agent_specs: 0: the stream 'default' is NAME_MULTI_AGENT, which sends the "
             "episodes of an environment's agents together: write send_full_trajectory: true, or "
-            "send_after_done: true with sample_steps",
+            "send_concise_info: true",
         ),
         (
             experiment(
@@ -509,6 +530,19 @@ def test_a_drawing_has_each_worker_and_what_goes_between_them():
         '    actors0 <-->|"observations of .*: default"| servers_default',
         '    actors0 -->|"steps of .*: steps"| buffers_default',
     ]
+
+
+def test_a_drawing_has_the_way_to_each_buffer():
+    described = experiment(
+        [actor([INLINE], ["steps"]), actor([INLINE], ["more"])],
+        [],
+        [trainer()],
+        buffers=[buffer(), buffer("more")],
+    )
+    assert mistakes(described) == []
+    drawn = mermaid(described)
+    assert 'actors0 -->|"steps of .*: steps"| buffers_default' in drawn
+    assert 'actors1 -->|"steps of .*: more"| buffers_default' in drawn
 
 
 def test_a_drawing_takes_any_characters():
@@ -735,6 +769,15 @@ def test_a_trial_goes_on_and_another_experiment_does_not_take_its_place(tmp_path
         trial_of(described, place).write()
 
 
+def test_a_buffer_that_wants_a_gpu_is_a_mistake():
+    described = experiment([actor([INLINE], ["steps"])], [], [trainer()], buffers=[buffer()])
+    wanted = TasksGroup(count=1, scheduling=Scheduling(gpu=0.5))
+    scheduling = described.scheduling.model_copy(update={"buffers": wanted})
+    assert mistakes(replace(described, scheduling=scheduling)) == [
+        "scheduling: buffers: gpu: no effect: a buffer worker computes nothing"
+    ]
+
+
 def test_a_trial_that_goes_on_may_end_later(tmp_path):
     for last in (100, 200):
         longer = trainer(trainer=Trainer(type_="ppo", args={"max_global_step": last}))
@@ -745,6 +788,9 @@ def test_a_trial_that_goes_on_may_end_later(tmp_path):
         saved.touch()
     section = yaml.safe_load((place / "policies" / "default.yaml").read_text())["algorithm"]
     assert section["max_global_step"] == 200
+    other = actor([INLINE], max_global_step=300)  # of the environment
+    with pytest.raises(ConfigurationError, match="another form of this experiment"):
+        trial_of(experiment([other], [], [longer]), place).write()
 
 
 def deliveries(tmp_path, streams, indices):
@@ -779,7 +825,7 @@ def test_episodes_of_several_agents_are_sent_together_to_one_trainer(tmp_path):
     trial = trial_of(experiment([one] * 2, [], [trainer()] * 2), tmp_path / "trial")
     for group, learner in zip(trial.actor_groups, (7101, 7102), strict=True):
         (agents,) = trial.agents_of(group)["groups"]
-        assert agents["together"]
+        assert agents["is_team"]
         assert agents["arguments"][-2:] == ["--learner", f"localhost:{learner}"]
 
 

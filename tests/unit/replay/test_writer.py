@@ -16,6 +16,7 @@ from relaax.replay.client.writer import ReplayWriter, WriterObserver
 from relaax.replay.limiter import Limiter
 from relaax.replay.replay import NotReady
 from relaax.replay.schema import Column, Schema
+from relaax.replay.specs import MOST_STEPS_AT_ONCE
 from relaax.replay.step_batch import StepBatch
 from relaax.replay.storage import ABANDONED, FINAL, GAP, START
 
@@ -226,6 +227,30 @@ def test_a_stopping_writer_waits_for_room_no_longer(server):
         putting.result(20)
     writer.close()
     assert writer.dropped == 15
+
+
+def test_a_batch_that_is_too_large_for_a_message_is_sent_as_several():
+    server, count = Server(capacity=3 * MOST_STEPS_AT_ONCE), MOST_STEPS_AT_ONCE + 10
+    stub = LosesAnswers(server.url)
+    writer = ReplayWriter(stub, SCHEMA)
+    writer.put(batch(0, count, end=0))
+    wait_until(lambda: writer.waiting == 0)
+    writer.close()
+    assert server.stored() == list(range(count))
+    assert stub.attempts == 2
+    server.stop()
+
+
+def test_one_that_drops_does_not_wait_for_a_server_that_starts(server):
+    stub = LosesAnswers(f"127.0.0.1:{server.port}")
+    stub.is_away = True
+    writer = ReplayWriter(
+        stub, SCHEMA, most_waiting=8, drops=True, timeout_s=0, first_timeout_s=600
+    )
+    writer.put(batch(0, 10))
+    wait_until(lambda: writer.is_away)
+    assert writer.gives_up
+    writer.close()
 
 
 def test_a_server_that_has_not_answered_yet_is_waited_for_longer(server):

@@ -137,40 +137,45 @@ def test_slots_in_one_message_have_samples_of_their_own(fields, expected):
     assert found == expected
 
 
-def together(*messages, agents=2, **fields):
+def of_team(*messages, size=2, **fields):
     """Deliver messages of slots, numbers and flags; return slots and rewards of each batch."""
     kept = KeptSteps()
-    sink = with_samples(kept, AgentSamples(**fields), None, "default", together=agents)
+    sink = with_samples(kept, AgentSamples(**fields), None, "default", team_size=size)
     for message in messages:
         sink.put(batch(*message))
+    sent = len(kept.batches)
     sink.close()
-    return [(each.slots.tolist(), each.columns["reward"].tolist()) for each in kept.batches]
+    told = [(each.slots.tolist(), each.columns["reward"].tolist()) for each in kept.batches]
+    return told[:sent], told[sent:]
 
 
-@pytest.mark.parametrize(
-    "fields", [{"send_full_trajectory": True}, {"send_after_done": True, "sample_steps": 1}]
-)
-def test_episodes_of_an_environment_s_agents_are_sent_together_when_all_are_over(fields):
+def test_the_next_episodes_of_a_team_are_sent_together():
     begin = [([0, 1], [1, 10], [START] * 2), ([0, 1], [2, 20], [TERMINATED, 0])]
-    assert together(*begin, **fields) == []
-    sent = together(*begin, ([1], [30], [TERMINATED]), **fields)
-    assert sent == [([0, 0, 1, 1, 1], [1, 2, 10, 20, 30])]
+    assert of_team(*begin, send_full_trajectory=True) == ([], [([0, 0], [1, 2])])
+    sent, left = of_team(*begin, ([1], [30], [TERMINATED]), send_full_trajectory=True)
+    assert (sent, left) == ([([0, 0, 1, 1, 1], [1, 2, 10, 20, 30])], [])
 
 
-def test_an_environment_s_agents_do_not_wait_for_those_of_another():
-    sent = together(
+def test_a_team_of_one_episode_each_may_end_at_the_first_action():
+    messages = [([0, 0], [1, 2], [START, TERMINATED]), ([1], [10], [START | TERMINATED])]
+    assert of_team(*messages, send_full_trajectory=True) == ([([0, 0, 1], [1, 2, 10])], [])
+
+
+def test_teams_do_not_wait_for_one_another():
+    sent, left = of_team(
         ([0, 1, 2, 3], [1, 10, 5, 50], [START] * 4),
         ([0, 1, 2], [2, 20, 6], [TERMINATED] * 3),
         send_full_trajectory=True,
     )
     assert sent == [([0, 0, 1, 1], [1, 2, 10, 20])]
+    assert left == [([2, 2], [5, 6])]
 
 
-def test_an_agent_without_an_episode_is_not_waited_for():
-    sent = together(
-        ([0], [1], [START]), ([0], [2], [TERMINATED]), agents=3, send_full_trajectory=True
-    )
-    assert sent == [([0, 0], [1, 2])]
+def test_an_agent_that_has_left_keeps_no_other_waiting():
+    once = ([0, 1], [1, 10], [START | TERMINATED] * 2)
+    sent, left = of_team(([2], [7], [START]), *[once] * 3, size=3, send_full_trajectory=True)
+    assert sent == [([0, 1], [1, 10])] * 2
+    assert left == [([0, 1], [1, 10])]
 
 
 def test_a_trajectory_with_two_versions_is_an_error_that_names_both():
