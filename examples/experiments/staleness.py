@@ -1,8 +1,8 @@
 """PPO on CartPole-v1, with acting at most 0 or 2 versions ahead of learning, or without a bound.
 
-relaax-experiment run examples/experiments/staleness.py -e eta0 -f seed1
-relaax-experiment run examples/experiments/staleness.py -e eta2 -f seed1
-relaax-experiment run examples/experiments/staleness.py -e unbounded -f seed1
+relaax-experiment run examples/experiments/staleness.py -e eta0-seed1
+relaax-experiment run examples/experiments/staleness.py -e eta2-seed1
+relaax-experiment run examples/experiments/staleness.py -e unbounded-seed1
 """
 
 from typing import Any, ClassVar
@@ -37,14 +37,21 @@ TRAINER: dict[str, Any] = {
     "rewards_gamma": 0.98,
     "trace_decay": 0.8,
     "max_global_step": 100_000,
-    "seed": 1,
+    "decoupled": 2.0,  # without effect on steps of the newest version
 }
+#: Without a bound acting never waits: there is room for all steps of the training.
+BOUNDS: dict[str, dict[str, Any]] = {
+    "eta0": {"max_staleness": 0},
+    "eta2": {"max_staleness": 2},
+    "unbounded": {"max_policy_lag": 1000},
+}
+SEEDS = (1, 2, 3)
 
 
-class Bounded(Experiment):
-    """Rollouts begin when it is certain that they will not be too old."""
+class Staleness(Experiment):
+    """Four actor workers, a trainer, and keys that say how old a rollout may be."""
 
-    keys: ClassVar[dict[str, Any]] = {"max_staleness": 0}
+    keys: ClassVar[dict[str, Any]]
 
     def scheduling_setup(self) -> ExperimentScheduling:
         """Return how many workers there are."""
@@ -77,18 +84,7 @@ class Bounded(Experiment):
         return ExperimentConfig(actors=[actor] * ACTORS, trainers=[trainer])
 
 
-class TwoAhead(Bounded):
-    """Acting is two versions ahead, and stale steps are corrected for."""
-
-    keys: ClassVar[dict[str, Any]] = {"max_staleness": 2, "decoupled": 2.0}
-
-
-class Unbounded(Bounded):
-    """Acting never waits: there is room for all steps of the training."""
-
-    keys: ClassVar[dict[str, Any]] = {"max_policy_lag": 1000}
-
-
-register_experiment("eta0", Bounded)
-register_experiment("eta2", TwoAhead)
-register_experiment("unbounded", Unbounded)
+for bound, keys in BOUNDS.items():
+    for seed in SEEDS:
+        kind = type(bound, (Staleness,), {"keys": {**keys, "seed": seed}})
+        register_experiment(f"{bound}-seed{seed}", kind)
