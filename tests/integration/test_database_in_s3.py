@@ -1,13 +1,17 @@
 """Parameter databases in S3: an emulator (moto) answers over HTTP."""
 
+import signal
+
 import pytest
 from moto.server import ThreadedMotoServer
 from parameter_databases import NAME, values
+from processes import SMALL_PPO, Training, wait_for
 
 from relaax.checkpoints.aws import s3_client
 from relaax.checkpoints.s3_store import TakenOver
 from relaax.configuration import AwsAccess, S3Location
 from relaax.errors import NoSuchVersion
+from relaax.parameters import Bridge
 from relaax.parameters.database import DatabaseRoot
 
 pytestmark = pytest.mark.integration
@@ -54,3 +58,21 @@ def test_the_writer_that_came_first_changes_nothing_any_more(root):
                     first.push(values(version), version)
             second.push(values(2), 2)
     assert root.reader(NAME).list_versions() == [1, 2]
+
+
+def test_a_training_pushes_its_last_version_when_it_ends(
+    root: DatabaseRoot, training: Training, bridge: Bridge
+):
+    training.configure(SMALL_PPO, {
+        "database-aws-s3": list(root.place), "aws-endpoint-url": root.aws.endpoint_url,
+        "database-name": "/".join(NAME), "push-frequency-steps": 1,
+    })  # fmt: skip
+    server = training.start_parameter_server()
+    training.start_learner()
+    training.start_actors(1)
+    published = wait_for(lambda: (i := bridge.pull().info) and i.iteration, "an update")
+    server.signal(signal.SIGTERM)
+    assert server.wait() == 0
+    reader = root.reader(NAME)
+    assert reader.version_of() >= published
+    assert len(reader.list_tags()) > 1
