@@ -98,6 +98,16 @@ class ParameterLink(ABC):
             "shards, has no parameter database: leave it out"
         )
 
+    def report_to(self, stream: str) -> None:
+        """Report evaluated episodes to the evaluation managers of a stream, from now on.
+
+        ConfigurationError for a link that has no database at its other end.
+        """
+        raise ConfigurationError(
+            f"--eval-stream {stream}: this algorithm's parameter server, or one in shards, has no "
+            "parameter database, and so no evaluation managers: leave it out"
+        )
+
     def close(self) -> None:
         """Release the transport."""
 

@@ -1,6 +1,7 @@
 """The servers' configuration: one YAML file for all, and flags that override it.
 
 ``option_kinds``        the kinds of options, with their checks
+``eval_rules``          how long a version of a policy is evaluated
 ``option_base``         declares the options that several commands have
 ``options``             declares all others, and puts the options of each command together
 ``commands``            says which commands there are, with their options

@@ -19,6 +19,7 @@ from pydantic import (
 from pydantic.fields import FieldInfo
 
 from relaax.address import Address, Addresses
+from relaax.configuration.eval_rules import EvalRule
 from relaax.errors import ConfigurationError
 from relaax.names.paths import NamedPlace
 from relaax.processes.identifiers import identifier_of, text_of
@@ -309,6 +310,7 @@ MongoOption = Annotated[str, BeforeValidator(_mongodb), Flag("URL")]
 NameOption = Annotated[str, BeforeValidator(directory_name), Flag("NAME")]
 EnvironmentOption = Annotated[str, BeforeValidator(_text), Flag("ENV")]
 JsonOption = Annotated[dict[str, Any], BeforeValidator(_mapping), Flag("JSON")]
+EvalManagersOption = Annotated[dict[str, EvalRule], BeforeValidator(_mapping), Flag("JSON")]
 ReturnOption = Annotated[float, Flag("RETURN")]
 ActorModeOption = Annotated[ActorModeName, Flag("MODE")]
 FetchModeOption = Annotated[FetchModeName, Flag("step|episode|second")]

@@ -101,6 +101,11 @@ class ParameterServerOptions(CheckpointOptions, ServerOptions):
     push_frequency_steps: kinds.CountOption | None = option(
         None, "the same after so many updates of the policy"
     )
+    eval_managers: kinds.EvalManagersOption = option(
+        {},
+        "tags of versions under evaluation, as a JSON object by tag: each moves to a newer version "
+        "after so many episodes of one, whose means are metrics and metadata then",
+    )
     replica_of: kinds.AddressOption | None = option(
         None,
         "serve the values of the parameter server at this address, and hand all else to it; a "
@@ -134,7 +139,7 @@ class ParameterServerOptions(CheckpointOptions, ServerOptions):
         found = [name for name in places if getattr(self, name) is not None]
         if not found:
             self.require_none_of(
-                ("database_name", "database_type", "database_mongodb", *_PUSHES),
+                ("database_name", "database_type", "database_mongodb", "eval_managers", *_PUSHES),
                 "no effect without --database-dir or --database-aws-s3",
             )
             return
@@ -397,6 +402,11 @@ class ActorOptions(DeliveringOptions, LogOptions, AccessOptions):
         "fetch this version of the parameter database: a number, a tag, or a query as JSON, which "
         "is asked anew at each fetch; 'latest' are the newest values",
     )
+    eval_stream: kinds.NameOption | None = option(
+        None,
+        "report episodes, from which nothing is learnt, to the evaluation managers of this stream "
+        "of an experiment",
+    )
     limit_episode_length: kinds.CountOption | None = option(
         None, "cut an episode off after so many steps"
     )
@@ -424,6 +434,8 @@ class ActorOptions(DeliveringOptions, LogOptions, AccessOptions):
             raise ConfigurationError("--env: is missing: which environment is acted in?")
         if self.deterministic and self.mode != "training":
             raise ConfigurationError("--deterministic: no effect with --mode eval_...")
+        if self.eval_stream is not None and self.mode == "training":
+            raise ConfigurationError("--eval-stream: no effect without --mode eval_...")
         interval = self.fetch_parameter_interval
         if self.fetch_parameter_mode != "second" and not interval.is_integer():
             raise ConfigurationError(
@@ -438,6 +450,7 @@ class ActorOptions(DeliveringOptions, LogOptions, AccessOptions):
                     "fetch_parameter_mode",
                     "fetch_parameter_interval",
                     "policy_identifier",
+                    "eval_stream",
                     "inference_servers",
                     "learner",
                     "replay_servers",

@@ -8,6 +8,7 @@
 ``checks``       what does not fit together in an experiment
 ``stream_checks`` the same between streams, policies and trainers
 ``version_checks`` the same about versions of policies
+``eval_checks`` the same about evaluations
 ``routes``       where a trial's processes listen, and how its actors reach them
 ``diagram``      an experiment as a drawing
 ``policies``     the section of an algorithm that a trainer and its policy describe
@@ -27,6 +28,7 @@ from relaax.experiments.workers import (
     AgentSpec,
     BufferWorker,
     Environment,
+    EvalManager,
     ExperimentConfig,
     InferenceStream,
     ParameterDB,
@@ -39,8 +41,8 @@ from relaax.experiments.workers import (
 )
 
 __all__ = [
-    "ActorWorker", "AgentSpec", "BufferWorker", "Environment", "Experiment", "ExperimentConfig",
-    "ExperimentScheduling", "InferenceStream", "ParameterDB", "Policy", "PolicyWorker",
-    "SampleStream", "Scheduling", "TasksGroup", "Trainer", "TrainerWorker", "WorkerInformation",
-    "register_environment", "register_experiment", "register_policy"
+    "ActorWorker", "AgentSpec", "BufferWorker", "Environment", "EvalManager", "Experiment",
+    "ExperimentConfig", "ExperimentScheduling", "InferenceStream", "ParameterDB", "Policy",
+    "PolicyWorker", "SampleStream", "Scheduling", "TasksGroup", "Trainer", "TrainerWorker",
+    "WorkerInformation", "register_environment", "register_experiment", "register_policy"
 ]  # fmt: skip

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from relaax.configuration.actor_agents import AgentSamples
+from relaax.experiments.eval_checks import mistakes_of_evaluations, unused_evaluations
 from relaax.experiments.policies import section_of
 from relaax.experiments.stream_checks import buffers_of, mistakes_of_streams, unused_streams
 from relaax.experiments.version_checks import mistakes_of_versions
@@ -16,10 +17,10 @@ _IN_TURN = SampleStream.Type.NAME_ROUND_ROBIN
 def mistakes(experiment: NamedExperiment) -> list[str]:
     """Return a sentence for each mistake."""
     found = [*_counts(experiment), *_actors(experiment), *mistakes_of_streams(experiment)]
-    found += [*mistakes_of_versions(experiment), *_keys(experiment)]
-    found += [*_gpus(experiment), *_paced(experiment)]
+    found += [*mistakes_of_versions(experiment), *mistakes_of_evaluations(experiment)]
+    found += [*_keys(experiment), *_gpus(experiment), *_paced(experiment)]
     # A stream whose name is wrong at one end has no user at the other: this is said once.
-    return found or list(unused_streams(experiment))
+    return found or [*unused_streams(experiment), *unused_evaluations(experiment)]
 
 
 def _counts(experiment: NamedExperiment) -> Iterator[str]:
@@ -124,7 +125,7 @@ def _samples(actor: ActorWorker, spec: AgentSpec) -> Iterator[str]:
     if spec.pad_trajectory and actor.max_num_steps is None:
         yield "pad_trajectory: needs max_num_steps of the actor worker"
     types = {stream.type_ for stream in _streams_of(actor, spec)}
-    if types == {SampleStream.Type.NULL}:
+    if types == {SampleStream.Type.NULL} and not actor.is_evaluation:
         for key in AgentSamples.model_fields:
             if key in spec.model_fields_set:
                 yield f"{key}: no effect with a sample stream of the type NULL"

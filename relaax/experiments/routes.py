@@ -98,7 +98,10 @@ class Routes:
         """Return options of ``relaax-actor``: how the policy of agents is asked."""
         stream = actor.inference_streams[spec.inference_stream_idx]
         if stream.type_ is not InferenceStream.Type.INLINE:
-            return ["--inference-servers", self.name_of(self._server_of(stream))]
+            server = self._server_of(stream)
+            chosen = ["--inference-servers", self.name_of(server)]
+            # Its episodes are those of a version, which has the number of the database.
+            return [*chosen, *(identifier_words(server) if actor.is_evaluation else [])]
         seconds = stream.pull_interval_seconds
         mode, interval = ("episode", "1") if seconds is None else ("second", f"{seconds:g}")
         fetched = ["--fetch-parameter-mode", mode, "--fetch-parameter-interval", interval]
@@ -116,13 +119,16 @@ class Routes:
         """
         is_deterministic = spec.deterministic_action
         streams = [actor.sample_streams[number] for number in spec.sample_streams]
+        evaluated = ["--mode", "eval_deterministic" if is_deterministic else "eval_stochastic"]
+        if actor.is_evaluation:
+            return [*evaluated, "--eval-stream", streams[0].stream_name]
         takers = [
             address
             for number, stream in zip(spec.sample_streams, streams, strict=True)
             for address in self._takers(stream, places[number])
         ]
         if not takers:
-            return ["--mode", "eval_deterministic" if is_deterministic else "eval_stochastic"]
+            return evaluated
         more = ["--when-full", "drop"] if any(each.when_full == "drop" for each in streams) else []
         more += ["--deterministic"] if is_deterministic else []
         if len(takers) == 1:

@@ -34,6 +34,11 @@ class Scheduling(Section):
         """Return the resources of a buffer worker, with ``others`` in their place."""
         return cls(**{"cpu": 1, "gpu": 0, "mem": 1024, **others})
 
+    @classmethod
+    def eval_manager_default(cls, **others: Any) -> "Scheduling":
+        """Return the resources of an evaluation manager, with ``others`` in their place."""
+        return cls(**{"cpu": 1, "gpu": 0, "mem": 1024, **others})
+
 
 class TasksGroup(Section):
     """So many workers with the same resources."""
@@ -49,6 +54,7 @@ class ExperimentScheduling(Section):
     policies: TasksGroup | list[TasksGroup] = Field(default_factory=list)
     trainers: TasksGroup | list[TasksGroup] = Field(default_factory=list)
     buffers: TasksGroup | list[TasksGroup] = Field(default_factory=list)
+    eval_managers: TasksGroup | list[TasksGroup] = Field(default_factory=list)
 
     def groups(self, kind: str) -> list[TasksGroup]:
         """Return the groups of a kind of workers: ``actors`` for instance."""

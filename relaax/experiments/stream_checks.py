@@ -40,13 +40,18 @@ def _unknown_streams(actor: ActorWorker, experiment: NamedExperiment) -> Iterato
     taken = dict(policies_of_samples(experiment))
     # What is wrong with a buffer is said of the buffer.
     taken |= {buffer.takes.stream_name: "" for buffer in experiment.config.buffers}
+    if actor.is_evaluation:
+        taken = {
+            each.eval_sample_stream.stream_name: "" for each in experiment.config.eval_managers
+        }
+    taker = "evaluation manager" if actor.is_evaluation else "trainer"
     for inference in actor.inference_streams:
         if inference.type_ is _INFERENCE.NAME and inference.stream_name not in served:
             yield _unknown("inference stream", inference.stream_name, served, "policy worker")
     for sample in actor.sample_streams:
         if sample.type_ is not _SAMPLE.NULL and sample.stream_name not in taken:
             yield _not_taken(sample.stream_name, experiment) or _unknown(
-                "sample stream", sample.stream_name, taken, "trainer"
+                "sample stream", sample.stream_name, taken, taker
             )
 
 

@@ -227,7 +227,8 @@ class Trial:
                         *self._routes.inference_words(group.worker, spec),
                         *self._routes.sample_words(group.worker, spec, group.places),
                     ],
-                    **spec.written(),
+                    # Whole episodes of an evaluation are reported: no step is sent.
+                    **({} if group.worker.is_evaluation else spec.written()),
                     **({"is_team": True} if self._routes.is_team(group.worker, spec) else {}),
                 }
                 for spec in group.worker.agent_specs
@@ -287,7 +288,22 @@ class Trial:
             "--database-name": f"{self.experiment.name}/{self.directory.name}/{policy.name}",
             "--database-type": trainer.parameter_db.type_.name.lower(),
             **{key: value for key, value in tags.items() if value is not None},
+            **self._eval_managers(policy),
         }
+
+    def _eval_managers(self, policy: TrainedPolicy) -> dict[str, Any]:
+        """Return the option of the parameter server with the rules of its evaluations."""
+        rules = {
+            manager.tag: {
+                "eval_sample_stream": manager.eval_sample_stream.stream_name,
+                "eval_games_per_version": manager.eval_games_per_version,
+                "eval_time_per_version_seconds": manager.eval_time_per_version_seconds,
+                "eval_target_tag": manager.eval_target_tag,
+            }
+            for manager in self.experiment.config.eval_managers
+            if manager.policy_name == policy.name
+        }
+        return {"--eval-managers": rules} if rules else {}
 
 
 def _without_ends(experiment: NamedExperiment) -> str:

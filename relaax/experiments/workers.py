@@ -40,6 +40,19 @@ _OF_DATABASE = ("policy_identifier", "parameter_db")
 #: The tag of the newest version.
 LATEST = "latest"
 
+
+def _eval_tag(value: str) -> str:
+    if not re.fullmatch(r"\w[\w.:-]{0,63}", value, re.ASCII) or value.isdigit() or value == LATEST:
+        raise ValueError(
+            f"a tag has up to 64 letters, digits, _, '.', ':' and -, but not digits alone, and "
+            f"{LATEST!r} moves by itself; is {value!r}"
+        )
+    return value
+
+
+#: The tag of an evaluation.
+EvalTag = Annotated[str, AfterValidator(_eval_tag)]
+
 #: The name of a policy.
 PolicyName = Annotated[str, AfterValidator(_policy_name)]
 
@@ -240,6 +253,8 @@ class ActorWorker(Worker):
     ring_size: PositiveInt = 1
     #: Episodes are cut off after so many steps of an agent.
     max_num_steps: PositiveInt | None = None
+    #: Its episodes go to evaluation managers, and no trainer gets a step of them.
+    is_evaluation: bool = False
 
 
 class PolicyWorker(Worker):
@@ -287,6 +302,32 @@ class BufferWorker(Worker):
         return self.from_sample_stream
 
 
+class EvalManager(Worker):
+    """Evaluates one version of a policy after another, which has its ``tag`` meanwhile.
+
+    It is a part of the policy's parameter server, and no process of its own.
+    """
+
+    policy_name: PolicyName
+    eval_sample_stream: Sample
+    #: Policy workers and inline streams with this ``policy_identifier`` play the version.
+    tag: EvalTag
+    #: The tag moves after so many episodes of a version, and after so many seconds.
+    eval_games_per_version: PositiveInt = 100
+    eval_time_per_version_seconds: PositiveFloat | None = None
+    #: Where newer versions are.
+    eval_target_tag: str = LATEST
+
+    def model_post_init(self, context: Any) -> None:
+        """Refuse keys: they are of processes."""
+        require_effect(
+            self.worker_info,
+            ("host_key", "watch_keys"),
+            "a process: an evaluation manager is a part of its policy's parameter server, which "
+            "has the keys of the trainers",
+        )
+
+
 class ExperimentConfig(Section):
     """The configurations of all workers."""
 
@@ -294,6 +335,7 @@ class ExperimentConfig(Section):
     policies: list[PolicyWorker] = Field(default_factory=list)
     buffers: list[BufferWorker] = Field(default_factory=list)
     trainers: list[TrainerWorker] = Field(default_factory=list)
+    eval_managers: list[EvalManager] = Field(default_factory=list)
     #: A trial is stopped when it has run for so long.
     timeout_seconds: PositiveInt = 3 * 24 * 3600
 

@@ -18,7 +18,7 @@ from relaax.experiments.scheduling import ExperimentScheduling
 from relaax.experiments.workers import ExperimentConfig, InferenceStream, SampleStream
 
 #: Kinds of workers, which are lists in a file.
-KINDS = ("actors", "policies", "buffers", "trainers")
+KINDS = ("actors", "policies", "buffers", "trainers", "eval_managers")
 
 _TIMEOUT = "timeout_seconds"
 
@@ -49,6 +49,7 @@ class _File(Section):
     policies: list[dict[str, Any]] = Field(default_factory=list)
     buffers: list[dict[str, Any]] = Field(default_factory=list)
     trainers: list[dict[str, Any]] = Field(default_factory=list)
+    eval_managers: list[dict[str, Any]] = Field(default_factory=list)
     timeout_seconds: int | None = None
 
 

@@ -31,7 +31,12 @@ from relaax.algorithm_base.checkpoint import (
 from relaax.errors import ConfigurationError
 from relaax.parameters.parameter_store import ParameterStore, Snapshot, Store
 from relaax.parameters.schedule import Linear, exploration_slots, require_no_more_exploration
-from relaax.telemetry.metrics import EVALUATION_REWARD_AFTER, EVALUATION_REWARD_OF
+from relaax.telemetry.metrics import (
+    EPISODE_AFTER,
+    EPISODE_OF,
+    EVALUATION_REWARD_AFTER,
+    EVALUATION_REWARD_OF,
+)
 
 _log = logging.getLogger(__name__)
 
@@ -64,7 +69,16 @@ class EvaluationLog(Metrics):
         self._count = 0
 
     def scalar(self, name: str, y: float, x: float | None = None) -> None:
-        """Pass a scalar on, and keep it if it is the score of a known version."""
+        """Pass a scalar on, and keep it if it is the score of a known version.
+
+        Numbers of episodes are passed on at the learner's step, if that is known.
+        """
+        if name.startswith(EPISODE_OF) and x is not None:
+            step = self._store.database_version(int(x))
+            if step is not None:
+                name = EPISODE_AFTER + name.removeprefix(EPISODE_OF)
+                self._metrics.scalar(name, y, step)
+            return
         iteration = None if x is None else self._iteration(name, int(x))
         if iteration is not None:
             with self._lock:

@@ -92,6 +92,13 @@ class Store(ABC):
         """Return the learner's count of its steps when it published a version, if that is known."""
         return None
 
+    def database_version(self, version: int) -> int | None:
+        """Return the number of a version in a parameter database, if that is known.
+
+        It is the learner's count; that of the updates where gradients move the values.
+        """
+        return version if self.iteration < 0 else self.iteration_of(version)
+
     @property
     def iteration(self) -> int:
         """The learner's count of its steps when it published last; -1 before."""

@@ -39,7 +39,13 @@ from relaax.parameters.vectors import (
     update_message,
     values_of,
 )
-from relaax.telemetry.metrics import EVALUATION_REWARD_AFTER, EVALUATION_REWARD_OF, Metrics
+from relaax.telemetry.metrics import (
+    EPISODE_AFTER,
+    EPISODE_OF,
+    EVALUATION_REWARD_AFTER,
+    EVALUATION_REWARD_OF,
+    Metrics,
+)
 
 _log = logging.getLogger(__name__)
 
@@ -109,16 +115,26 @@ class MetricsSender(Metrics):
             self._dropped = 0
 
 
-class _AtIteration(Metrics):
-    """Stores scores at the learner's step: that is the version of a parameter database."""
+class _Evaluating(Metrics):
+    """Stores numbers of evaluated episodes as those of a ``stream``, if it is not "".
 
-    def __init__(self, metrics: Metrics) -> None:
+    ``is_stored``: their policy is a version of the parameter database, whose number is the
+    learner's step.
+    """
+
+    def __init__(self, metrics: Metrics, stream: str, *, is_stored: bool) -> None:
         self._metrics = metrics
+        self._stream = f"{stream}/" if stream else ""
+        self._is_stored = is_stored
 
     def scalar(self, name: str, y: float, x: float | None = None) -> None:
         """See Metrics."""
-        is_score = name == EVALUATION_REWARD_OF
-        self._metrics.scalar(EVALUATION_REWARD_AFTER if is_score else name, y, x)
+        if name == EVALUATION_REWARD_OF and self._is_stored:
+            name = EVALUATION_REWARD_AFTER
+        elif name.startswith(EPISODE_OF):
+            kind = EPISODE_AFTER if self._is_stored else EPISODE_OF
+            name = f"{kind}{self._stream}{name.removeprefix(EPISODE_OF)}"
+        self._metrics.scalar(name, y, x)
 
 
 class Bridge(ParameterLink):
@@ -166,6 +182,8 @@ class Bridge(ParameterLink):
         self.steps_lost = 0
         #: The version of the parameter database that is pulled; "" for the newest values.
         self._identifier = ""
+        #: Of an experiment; see ``report_to``.
+        self._stream = ""
 
     def wait_at_most(self, seconds: float) -> None:
         """Wait no longer than ``seconds`` for a parameter server that is away."""
@@ -174,6 +192,10 @@ class Bridge(ParameterLink):
     def follow(self, identifier: str) -> None:
         """Pull this version from now on; see ParameterLink."""
         self._identifier = identifier
+
+    def report_to(self, stream: str) -> None:
+        """Report evaluated episodes as those of a stream; see ParameterLink."""
+        self._stream = stream
 
     def add(self, steps: int) -> int:
         """Add environment steps to the global step and return it.
@@ -275,7 +297,9 @@ class Bridge(ParameterLink):
             self._metrics = MetricsSender(
                 lambda batch: self._stub.StoreScalarMetric(batch, timeout=self._call_timeout_s)
             )
-        return _AtIteration(self._metrics) if self._identifier else self._metrics
+        if not (self._identifier or self._stream):
+            return self._metrics
+        return _Evaluating(self._metrics, self._stream, is_stored=bool(self._identifier))
 
     def evaluations(self, after: int = 0) -> Evaluations:
         """Return the scores of evaluations behind the first ``after``."""

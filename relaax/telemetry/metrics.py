@@ -7,7 +7,7 @@ server``; metrics of clients are in ``client``.
 
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 #: The sum of an episode's rewards; the goal of a training is measured by it.
 EPISODE_REWARD = "episode/reward"
@@ -20,6 +20,14 @@ EVALUATION_REWARD_OF = "evaluation/reward by version"
 
 #: The same at the learner's count of its steps, where that is known of the policy, and no version.
 EVALUATION_REWARD_AFTER = "evaluation/reward by iteration"
+
+#: A number of an evaluated episode, before its name, at the version of the policy that played it,
+#: and at the learner's count: the version of a parameter database. The return comes last. A stream
+#: of an experiment may stand before the name, with a slash between. They are no curves.
+EPISODE_OF, EPISODE_AFTER = "evaluation/episode by version ", "evaluation/episode by iteration "
+
+#: Names of these numbers.
+EPISODE_RETURN, EPISODE_LENGTH = "episode_return", "episode_length"
 
 #: The number of environments that a worker serves, and of its connections, before the worker's own
 #: name. The parameter server adds these numbers up.
@@ -48,6 +56,12 @@ class Metrics(ABC):
         is a method, and in a parameter server, where it is an attribute.
         """
         return self
+
+
+def store_evaluated(metrics: Metrics, numbers: Mapping[str, float], version: int) -> None:
+    """Store the numbers of an evaluated episode, whose return is the last; see ``EPISODE_OF``."""
+    for name in (*(numbers.keys() - {EPISODE_RETURN}), EPISODE_RETURN):
+        metrics.scalar(f"{EPISODE_OF}{name}", numbers[name], version)
 
 
 class NullMetrics(Metrics):

@@ -23,7 +23,7 @@ from relaax.algorithm_base import (
 from relaax.errors import Abandoned, BridgeError
 from relaax.parameters.training_watch import first_answer
 from relaax.processes.stop_signal import Stop
-from relaax.telemetry.metrics import EVALUATION_REWARD_OF
+from relaax.telemetry.metrics import EPISODE_OF, EVALUATION_REWARD_OF
 from relaax.telemetry.throttled_log import RepeatedWarning
 
 _log = logging.getLogger(__name__)
@@ -192,7 +192,7 @@ class _OfThePrimary(Metrics):
 
     def scalar(self, name: str, y: float, x: float | None = None) -> None:
         """Hand a scalar on."""
-        if name == EVALUATION_REWARD_OF and x is not None:
+        if (name == EVALUATION_REWARD_OF or name.startswith(EPISODE_OF)) and x is not None:
             x = self._service.primary_version(int(x))
             if x is None:
                 return

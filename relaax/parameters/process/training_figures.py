@@ -11,6 +11,7 @@ from relaax.parameters.process.standstill import Standstill
 from relaax.telemetry.metrics import (
     CONNECTIONS_OF,
     ENVIRONMENTS_OF,
+    EPISODE_AFTER,
     EPISODE_REWARD,
     EVALUATION_REWARD,
     EVALUATION_REWARD_OF,
@@ -90,7 +91,7 @@ class TrainingFigures(Metrics):
     """Keeps the scalars that say how a training is, and passes curves on to ``metrics``.
 
     ``goal_episodes`` is the number of episodes in the mean that is compared with a goal. Many
-    threads may call it at once, and so they call ``on_score``.
+    threads may call it at once, and so they call ``on_score`` and ``on_evaluated``.
     """
 
     def __init__(self, metrics: Metrics, standstill: Standstill, goal_episodes: int) -> None:
@@ -101,6 +102,8 @@ class TrainingFigures(Metrics):
         self.environments, self.connections = WorkerCount(), WorkerCount()
         #: Takes the version of a policy and the score of its evaluation.
         self.on_score: Callable[[int, float], object] = lambda version, score: None
+        #: Takes a number of an evaluated episode: its name, the version in a database, the number.
+        self.on_evaluated: Callable[[str, int, float], object] = lambda name, version, y: None
 
     def scalar(self, name: str, y: float, x: float | None = None) -> None:
         """Keep a report of a worker, or a wait; pass all else on, scores and returns too."""
@@ -108,6 +111,9 @@ class TrainingFigures(Metrics):
             self.environments.note(name, int(y))
         elif name.startswith(CONNECTIONS_OF):
             self.connections.note(name, int(y))
+        elif name.startswith(EPISODE_AFTER):
+            if x is not None:
+                self.on_evaluated(name.removeprefix(EPISODE_AFTER), int(x), float(y))
         elif name.startswith(WAIT_OF):
             part, _, reason = name.removeprefix(WAIT_OF).partition(": ")
             self.standstill.note_wait(part, reason, float(y))

@@ -22,6 +22,7 @@ from relaax.net.listening import naming_bind
 from relaax.parameters import BridgeControl
 from relaax.parameters.control import GrpcParameterServer
 from relaax.parameters.database import DatabaseName, DatabaseRoot, DatabaseWriter, Type
+from relaax.parameters.process.evaluation import VersionEvaluation
 from relaax.parameters.process.progress import TrainingProgress
 from relaax.parameters.process.return_curve import PlotLabels, ReturnCurve
 from relaax.parameters.process.shards import FirstServicer, OtherShards, require_own_bridge
@@ -143,6 +144,7 @@ def training_monitor(
     parameter_server: ParameterServerBase = algorithm.ParameterServer(config, saves_to, training)
     resources.callback(parameter_server.close)
     database = _database(options, resources, algorithm)
+    _evaluate(database, options, training, resources)
     if listen is not None:
         answer: Callable[[], RunningParameterServer] = partial(listen, parameter_server.bridge())
     elif others is not None and isinstance(saves_to, FirstSaver):
@@ -221,6 +223,20 @@ def _push_versions(
         resources.callback(pusher.close)
         pusher.begin()
         operators.page("database", StoredVersions(database).shown)
+
+
+def _evaluate(
+    database: DatabaseWriter | None,
+    options: ParameterServerOptions,
+    training: TrainingFigures,
+    resources: ExitStack,
+) -> None:
+    """Count the evaluated episodes of versions in a database, until ``resources`` are closed."""
+    if database is not None:
+        evaluation = VersionEvaluation(database, options.eval_managers, training)
+        training.on_evaluated = evaluation.note
+        resources.callback(evaluation.close)
+        evaluation.begin()
 
 
 def _port(

@@ -25,11 +25,14 @@ from relaax.server.actor.wiring import ActorParts
 from relaax.telemetry.interval_metrics import IntervalMetrics
 from relaax.telemetry.kept_counts import TAKEN
 from relaax.telemetry.metrics import (
+    EPISODE_LENGTH,
+    EPISODE_RETURN,
     EPISODE_REWARD,
     EVALUATION_REWARD,
     EVALUATION_REWARD_AFTER,
     EVALUATION_REWARD_OF,
     Metrics,
+    store_evaluated,
 )
 
 
@@ -95,6 +98,8 @@ class EpisodeMetrics(RunObserver):
         self._metrics.scalar("evaluation/length", summary.length, step)
         if policy is not None and policy.version is not None:
             self._metrics.scalar(EVALUATION_REWARD_OF, summary.episode_return, policy.version)
+            numbers = {EPISODE_RETURN: summary.episode_return, EPISODE_LENGTH: summary.length}
+            store_evaluated(self._metrics, numbers, policy.version)
         elif policy is None and (iteration := self._iteration()) is not None:
             self._metrics.scalar(EVALUATION_REWARD_AFTER, summary.episode_return, iteration)
 

@@ -145,6 +145,8 @@ class ActorParts:
         if self.options.policy_identifier != LATEST:
             self.bridge.follow(self.options.policy_identifier)
             wait_for_version(self.bridge, self.is_over)
+        if self.options.eval_stream is not None:
+            self.bridge.report_to(self.options.eval_stream)
 
     def worker(
         self, algorithm_name: str, begins: Callable[[Steps], bool] | None = None

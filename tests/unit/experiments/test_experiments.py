@@ -15,6 +15,7 @@ from relaax.experiments import (
     AgentSpec,
     BufferWorker,
     Environment,
+    EvalManager,
     ExperimentConfig,
     ExperimentScheduling,
     InferenceStream,
@@ -95,13 +96,41 @@ def of_version(identifier, **fields):
     return INLINE.model_copy(update={"policy_identifier": identifier, **fields})
 
 
+def manager(name="default", stream="eval_default", tag="my_evaluation", **others):
+    return EvalManager(policy_name=name, eval_sample_stream=stream, tag=tag, **others)
+
+
+def evaluating(inference=None, samples="eval_default", **fields):
+    """An actor worker that evaluates."""
+    one = spec(**{"send_full_trajectory": True, **fields})
+    return ActorWorker(
+        env=Environment(type_="CartPole-v1"),
+        inference_streams=[inference or of_version("my_evaluation")],
+        sample_streams=[samples],
+        agent_specs=[one],
+        is_evaluation=True,
+    )
+
+
+def evaluated(*eval_managers, actors=None):
+    """An experiment with a training, and with evaluations."""
+    own = [evaluating()] if actors is None else actors
+    return experiment(
+        [actor([INLINE]), *own], [], [trainer()], eval_managers=eval_managers or [manager()]
+    )
+
+
 def buffer(taken="steps", drawn="default", **others):
     return BufferWorker(from_sample_stream=taken, to_sample_stream=drawn, **others)
 
 
-def experiment(actors=(), policies=(), trainers=(), scheduled=None, buffers=()):
+def experiment(actors=(), policies=(), trainers=(), scheduled=None, buffers=(), eval_managers=()):
     config = ExperimentConfig(
-        actors=list(actors), policies=list(policies), buffers=list(buffers), trainers=list(trainers)
+        actors=list(actors),
+        policies=list(policies),
+        buffers=list(buffers),
+        trainers=list(trainers),
+        eval_managers=list(eval_managers),
     )
     counts = {kind: len(getattr(config, kind)) for kind in KINDS}
     groups = {
@@ -149,6 +178,7 @@ ATARI = NamedExperiment(
             [trainer()],
         ),
         experiment([actor([INLINE], ["steps"])], [], [trainer()], buffers=[buffer()] * 2),
+        evaluated(manager(eval_games_per_version=20, eval_time_per_version_seconds=60.0)),
     ],
 )
 def test_the_same_experiment_is_read_that_was_written(tmp_path, described):
@@ -202,6 +232,55 @@ def test_an_unknown_key_is_an_error_with_its_path(tmp_path, written, expected):
             ),
             "actors: 0: worker_info: watch_keys: no worker has the host_key 'mian'; "
             "there are: main",
+        ),
+        (
+            evaluated(actors=[evaluating(samples="eval")]),
+            "actors: 1: no evaluation manager has the sample stream 'eval'; there are: "
+            "eval_default",
+        ),
+        (
+            evaluated(manager(tag="other")),
+            "eval_managers: 0: tag: no policy worker and no inline stream of the policy 'default' "
+            "has policy_identifier: other, so that the version with this tag is not played",
+        ),
+        (
+            evaluated(manager(), manager()),
+            "eval_managers: 1: tag: another manager moves the tag 'my_evaluation' of the policy "
+            "'default': each needs a tag of its own",
+        ),
+        (
+            evaluated(manager(), manager("other")),
+            "eval_managers: 1: no trainer has the policy 'other'; there are: default",
+        ),
+        (
+            evaluated(manager(stream="default"), actors=[]),
+            "eval_managers: 0: eval_sample_stream: trainers take the steps of 'default': give the "
+            "evaluation a stream of its own",
+        ),
+        (
+            evaluated(
+                manager(),
+                manager(stream="eval", tag="other"),
+                actors=[evaluating(), evaluating(of_version("other"))],
+            ),
+            "eval_managers: 1: eval_sample_stream: no actor with is_evaluation: true has an agent "
+            "whose episodes go to the stream 'eval'",
+        ),
+        (
+            evaluated(actors=[evaluating(send_full_trajectory=False)]),
+            "actors: 1: agent_specs: 0: is_evaluation: needs send_full_trajectory: true, since "
+            "whole episodes count",
+        ),
+        (
+            evaluated(actors=[evaluating(require_one_version=True)]),
+            "actors: 1: agent_specs: 0: require_one_version: no effect with is_evaluation: true, "
+            "where no steps are sent",
+        ),
+        (
+            evaluated(actors=[evaluating(samples=NULL)]),
+            "actors: 1: agent_specs: 0: sample_stream_idx: episodes of an evaluation "
+            "(is_evaluation: true) go to one stream of an evaluation manager, and here they go "
+            "to 0",
         ),
         (
             experiment([actor([INLINE], ["train"])], [], [trainer()]),
@@ -617,6 +696,39 @@ def test_each_policy_has_a_database_and_who_pulls_says_which_version(tmp_path):
     assert "--policy-identifier" not in trial.agents_of(first)["groups"][0]["arguments"]
     words = trial.agents_of(second)["groups"][0]["arguments"]
     assert json.loads(words[words.index("--policy-identifier") + 1]) == query
+
+
+def test_the_episodes_of_an_evaluation_go_to_the_manager_that_moves_its_tag(tmp_path):
+    described = evaluated(manager(eval_games_per_version=20))
+    assert mistakes(described) == []
+    trial = trial_of(described, tmp_path / "one")
+    trial.write()
+    written = yaml.safe_load((tmp_path / "one" / "policies" / "default.yaml").read_text())
+    assert written["relaax-parameter-server"]["--eval-managers"] == {
+        "my_evaluation": {
+            "eval_sample_stream": "eval_default",
+            "eval_games_per_version": 20,
+            "eval_time_per_version_seconds": None,
+            "eval_target_tag": "latest",
+        }
+    }
+    (group,) = trial.agents_of(trial.actor_groups[1])["groups"]
+    words = " ".join(group["arguments"])
+    assert words.endswith(
+        "--policy-identifier my_evaluation --mode eval_stochastic --eval-stream eval_default"
+    )
+    assert "send_full_trajectory" not in group
+
+
+@pytest.mark.parametrize("tag", ["latest", "7", "", "a/b"])
+def test_the_tag_of_an_evaluation_is_one_that_can_be_moved(tag):
+    with pytest.raises(ValidationError, match="a tag has up to 64 letters"):
+        manager(tag=tag)
+
+
+def test_an_evaluation_manager_has_no_keys_of_its_own():
+    with pytest.raises(ValidationError, match="is a part of its policy's parameter server"):
+        manager(worker_info=WorkerInformation(host_key="main"))
 
 
 @pytest.mark.parametrize("identifier", ["", True, 1.5, None, 20261129_013100, "{"])

@@ -15,10 +15,13 @@ from relaax.server.rlx_server.worker.settings import seed_after
 from relaax.steps import UNNAMED_AGENT, Flags, IntArray, Steps, Transitions, read_transitions
 from relaax.telemetry.interval_metrics import IntervalMetrics
 from relaax.telemetry.metrics import (
+    EPISODE_LENGTH,
+    EPISODE_RETURN,
     EPISODE_REWARD,
     EVALUATION_REWARD,
     EVALUATION_REWARD_OF,
     Metrics,
+    store_evaluated,
 )
 
 FloatArray = npt.NDArray[np.float64]
@@ -251,6 +254,8 @@ class EvaluationEpisodes(Episodes):
         self._metrics.scalar("evaluation/length", length, step)
         if policy is not None and policy.version is not None:
             self._metrics.scalar(EVALUATION_REWARD_OF, reward, policy.version)
+            numbers = {EPISODE_RETURN: reward, EPISODE_LENGTH: length}
+            store_evaluated(self._metrics, numbers, policy.version)
 
     def _note_rewards(self, rewards: FloatArray) -> None:
         """Do nothing: metrics of each step belong to the training."""

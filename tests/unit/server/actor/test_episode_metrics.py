@@ -42,6 +42,8 @@ def test_a_score_is_one_of_a_version_where_that_is_known(iteration):
         ("evaluation/reward", 12.0, 1000),
         ("evaluation/length", 5, 1000),
         ("evaluation/reward by version", 12.0, 3),
+        ("evaluation/episode by version episode_length", 5, 3),
+        ("evaluation/episode by version episode_return", 12.0, 3),
     ]
 
 

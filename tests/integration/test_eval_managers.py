@@ -1,0 +1,57 @@
+"""An experiment evaluates one version after another while it learns."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from processes import REPOSITORY, wait_for
+
+from relaax.parameters.database import DatabaseName, DatabaseRoot, Type
+from relaax.telemetry.metrics import EPISODE_LENGTH, EPISODE_RETURN
+
+pytestmark = [pytest.mark.integration, pytest.mark.timeout(280)]
+
+EXAMPLE = REPOSITORY / "examples" / "experiments" / "evaluated.py"
+TAG = "my_evaluation"
+GAMES = 3
+
+
+def test_the_tag_of_an_evaluation_moves_and_its_versions_get_metadata(tmp_path: Path) -> None:
+    programs = Path(sys.executable).parent
+    shown = [programs / "relaax-experiment", "show", str(EXAMPLE)]
+    text = subprocess.run(shown, capture_output=True, text=True, check=True).stdout
+    for before, after in (
+        ("eval_games_per_version: 20", f"eval_games_per_version: {GAMES}"),
+        ("push_frequency_steps: 10", "push_frequency_steps: 1"),
+        ("max_global_step: 60000", "max_global_step: 10_000_000"),
+    ):
+        assert before in text
+        text = text.replace(before, after)
+    (tmp_path / "evaluated.yaml").write_text(text)
+    log = tmp_path / "log"
+    run = [programs / "relaax-experiment", "run", "evaluated.yaml", "-f", "one"]
+    with log.open("w") as output, subprocess.Popen(run, cwd=tmp_path, stdout=output) as running:
+        try:
+            wait_for(
+                lambda: log.read_text().count(f"{TAG}: version ") >= 3, "three evaluations", 150
+            )
+        finally:
+            running.terminate()
+    said = [
+        line.split(f"{TAG}: version ")[1]
+        for line in log.read_text().splitlines()
+        if f"{TAG}: version " in line
+    ]
+    versions = [int(each.partition(",")[0]) for each in said]
+    assert versions == sorted(set(versions))
+    place = tmp_path / "training/experiments/evaluated/one/policies/default/database"
+    root = DatabaseRoot(place, Type.METADATA)
+    database = root.reader(DatabaseName("evaluated", "one", "default"))
+    assert database.version_of(TAG) >= versions[-1]
+    for version, words in zip(versions, said, strict=True):
+        found = database.metadata_of(version)
+        assert found.count >= GAMES
+        assert found.md[EPISODE_LENGTH] == found.md[EPISODE_RETURN]  # a reward of 1 for each step
+        if found.count == GAMES:
+            assert f"{EPISODE_RETURN} {found.md[EPISODE_RETURN]:.4g}" in words
