@@ -1,6 +1,8 @@
 """PPO on CartPole-v1, whose versions are evaluated one after another while it is learnt.
 
-relaax-experiment run examples/experiments/evaluated.py -f trial1
+relaax-experiment run examples/experiments/evaluated.py -e evaluated -f trial1
+
+Two experiments: the evaluating actor worker has the policy itself, or asks a policy worker.
 """
 
 from relaax.experiments import (
@@ -14,6 +16,7 @@ from relaax.experiments import (
     InferenceStream,
     ParameterDB,
     Policy,
+    PolicyWorker,
     Scheduling,
     TasksGroup,
     Trainer,
@@ -23,6 +26,8 @@ from relaax.experiments import (
 
 POLICY_NAME = "default"
 TAG = "my_evaluation"
+#: Of episodes that are evaluated.
+SAMPLES = "eval_default"
 POLICY = Policy(
     type_="section", args={"state_size": [4], "action_size": 2, "hidden_layers": [64, 64]}
 )
@@ -41,9 +46,9 @@ TRAINER = Trainer(
 )
 
 
-def actor(identifier: str, samples: str, *, is_evaluation: bool) -> ActorWorker:
-    """Return an actor worker that plays this version of the policy."""
-    stream = InferenceStream(
+def inline(identifier: str) -> InferenceStream:
+    """Return a stream whose actor worker has this version of the policy itself."""
+    return InferenceStream(
         type_=InferenceStream.Type.INLINE,
         stream_name="",
         policy=POLICY,
@@ -52,6 +57,12 @@ def actor(identifier: str, samples: str, *, is_evaluation: bool) -> ActorWorker:
         pull_interval_seconds=None,
         parameter_db=DATABASE,
     )
+
+
+def actor(
+    stream: InferenceStream | str, samples: str, *, is_evaluation: bool = False
+) -> ActorWorker:
+    """Return an actor worker that chooses by a stream, and evaluates or lets trainers learn."""
     spec = AgentSpec(
         index_regex=".*",
         inference_stream_idx=0,
@@ -70,19 +81,35 @@ def actor(identifier: str, samples: str, *, is_evaluation: bool) -> ActorWorker:
 class Evaluated(Experiment):
     """Two actor workers train, and one plays the version with the evaluation's tag."""
 
+    policy_workers = 0
+    evaluated: InferenceStream | str = inline(TAG)
+
     def scheduling_setup(self) -> ExperimentScheduling:
         """Return how many workers there are."""
         return ExperimentScheduling(
             actors=TasksGroup(count=3, scheduling=Scheduling.actor_worker_default()),
+            policies=TasksGroup(
+                count=self.policy_workers, scheduling=Scheduling.policy_worker_default()
+            ),
             trainers=TasksGroup(count=1, scheduling=Scheduling.trainer_worker_default()),
             eval_managers=TasksGroup(count=1, scheduling=Scheduling.eval_manager_default()),
         )
 
     def initial_setup(self) -> ExperimentConfig:
         """Return the configuration of each worker."""
-        training = actor("latest", POLICY_NAME, is_evaluation=False)
+        training = actor(inline("latest"), POLICY_NAME)
         return ExperimentConfig(
-            actors=[training, training, actor(TAG, "eval_default", is_evaluation=True)],
+            actors=[training, training, actor(self.evaluated, SAMPLES, is_evaluation=True)],
+            policies=[
+                PolicyWorker(
+                    policy_name=POLICY_NAME,
+                    inference_stream="eval_actions",
+                    policy=POLICY,
+                    policy_identifier=TAG,
+                    parameter_db=DATABASE,
+                )
+                for _ in range(self.policy_workers)
+            ],
             trainers=[
                 TrainerWorker(
                     policy_name=POLICY_NAME,
@@ -96,7 +123,7 @@ class Evaluated(Experiment):
             eval_managers=[
                 EvalManager(
                     policy_name=POLICY_NAME,
-                    eval_sample_stream="eval_default",
+                    eval_sample_stream=SAMPLES,
                     tag=TAG,
                     eval_games_per_version=20,
                 )
@@ -104,4 +131,12 @@ class Evaluated(Experiment):
         )
 
 
+class EvaluatedRemote(Evaluated):
+    """A policy worker chooses the actions that are evaluated."""
+
+    policy_workers = 1
+    evaluated = "eval_actions"
+
+
 register_experiment("evaluated", Evaluated)
+register_experiment("evaluated-remote", EvaluatedRemote)

@@ -13,7 +13,7 @@ from relaax.acting.policies import SlotPolicies
 from relaax.acting.preprocessor import Preprocessor
 from relaax.acting.pulling import PullingSink
 from relaax.acting.recording import Recorder, Recording
-from relaax.acting.remote import LocalInference, RemoteModel
+from relaax.acting.remote import LocalInference, PlayedVersions, RemoteModel
 from relaax.algorithm_base import (
     EnvironmentInfo,
     EvaluatedPolicy,
@@ -59,7 +59,8 @@ class Actor(EvaluatorBase, Generic[BatchT]):
     With ``policies`` another policy than ``policy`` may act in each slot. ``stamp`` is for labels
     of steps; see ``Recording``. ``remote`` chooses for other processes, or lets others choose; it
     is closed with the actor. ``team`` has the observations of other agents of an environment, which
-    are joined to those of each. ``admission`` says which rollouts may be begun.
+    are joined to those of each. ``admission`` says which rollouts may be begun. ``played`` notes
+    the versions that other processes choose by.
     """
 
     def __init__(
@@ -87,6 +88,7 @@ class Actor(EvaluatorBase, Generic[BatchT]):
         remote: LocalInference | RemoteModel | None = None,
         team: TeamView | None = None,
         admission: Admission | None = None,
+        played: PlayedVersions | None = None,
     ) -> None:
         self._preprocessor = preprocessor
         self._policy = policy
@@ -115,6 +117,7 @@ class Actor(EvaluatorBase, Generic[BatchT]):
         self._previous = previous
         self._remote = remote
         self._team = team
+        self._played = played
         #: By slot, where agents have names.
         self._agents: dict[int, AgentName] = {}
         self._capacity = 0
@@ -156,6 +159,8 @@ class Actor(EvaluatorBase, Generic[BatchT]):
             self._recording.forget(slots, is_complete=not self._is_acting)
         if self._policies is not None:
             self._policies.forget(slots)
+        if self._played is not None:
+            self._played.start(slots)
         for slot in slots.tolist() if self._agents else ():
             self._agents.pop(slot, None)
 
@@ -198,6 +203,7 @@ class Actor(EvaluatorBase, Generic[BatchT]):
         if parts is None:
             return super().evaluator(evaluation)
         policies = None if parts.source is None else PinnedPolicies(self._policy.current, parts)
+        model = parts.model or self._chooser.model
         random, distribution = self._random.spawn(1)[0], self._chooser.distribution
         exploration: NoiseSource | None = NoNoise(distribution)
         if evaluation is Evaluation.STOCHASTIC:
@@ -205,7 +211,7 @@ class Actor(EvaluatorBase, Generic[BatchT]):
         return Actor[Any](
             preprocessor=parts.make_preprocessor(None if policies is None else policies.filters),
             policy=policies or self._policy,
-            model=parts.model or self._chooser.model,
+            model=model,
             distribution=distribution,
             columns=self._columns,
             rollouts=None,
@@ -218,6 +224,7 @@ class Actor(EvaluatorBase, Generic[BatchT]):
             previous=self._previous and self._previous.anew(),
             team=self._team and self._team.anew(),
             policies=policies,
+            played=PlayedVersions() if isinstance(model, RemoteModel) else None,
         )
 
     def inference(self) -> Answering:
@@ -227,8 +234,11 @@ class Actor(EvaluatorBase, Generic[BatchT]):
         return super().inference()
 
     def policies(self, slots: IntArray) -> Sequence[EvaluatedPolicy | None]:
-        """Return what the episodes of ``slots`` are played with, where each has its own policy."""
-        policies = self._policies
+        """Return what the episodes of ``slots`` are played with, where each has its own policy.
+
+        Or that of another process, where it was the same in all of an episode.
+        """
+        policies = self._policies or self._played
         return [None if policies is None else policies.info(slot) for slot in slots.tolist()]
 
     def close(self) -> None:
@@ -266,6 +276,8 @@ class Actor(EvaluatorBase, Generic[BatchT]):
         """Begin episodes."""
         started = transitions.started
         self._chooser.start(started)
+        if self._played is not None:
+            self._played.start(started)
         if self._previous is not None:
             self._previous.start(started)
         if transitions.agents:
@@ -332,6 +344,8 @@ class Actor(EvaluatorBase, Generic[BatchT]):
         chosen = self._chooser.choose(policy, slots, observations)
         if self._recording is not None:
             self._recording.chose(slots, chosen, self._agents)
+        if self._played is not None:
+            self._played.chose(slots, chosen.policy.version)
         if self._previous is not None:
             self._previous.chose(slots, chosen.choice.actions)
         return chosen.choice.actions

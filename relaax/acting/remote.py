@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from relaax.acting.policies import PinnedPolicy, PoliciesByName
-from relaax.algorithm_base import DEFAULT, Version
+from relaax.algorithm_base import DEFAULT, EvaluatedPolicy, Version
 from relaax.algorithm_base.inference import (
     ACTION,
     EXTRAS,
@@ -30,6 +30,7 @@ from relaax.learning.rollouts import Columns
 from relaax.observations import Observations
 
 FloatArray = npt.NDArray[np.float32]
+IntArray = npt.NDArray[np.int64]
 
 #: An inference server keeps the parameters of so many named policies: those asked for last.
 MOST_POLICIES = 32
@@ -92,6 +93,35 @@ class RemoteModel:
     def close(self) -> None:
         """End asking."""
         self._inference.close()
+
+
+class PlayedVersions:
+    """Which version has chosen the actions of each slot's episode, where another process has it.
+
+    An inference server's versions are the learner's count of its steps: see ``PublishedSource``.
+    """
+
+    def __init__(self) -> None:
+        #: None where there were several.
+        self._of_slot: dict[int, Version | None] = {}
+
+    def start(self, slots: IntArray) -> None:
+        """Forget the episodes before in ``slots``, or the environments that have gone."""
+        for slot in slots.tolist():
+            self._of_slot.pop(slot, None)
+
+    def chose(self, slots: IntArray, version: Version) -> None:
+        """Note that a version has chosen for ``slots``."""
+        for slot in slots.tolist():
+            if self._of_slot.setdefault(slot, version) != version:
+                self._of_slot[slot] = None
+
+    def info(self, slot: int) -> EvaluatedPolicy | None:
+        """Return the policy of a slot's episode; None if it was played by several versions."""
+        version = self._of_slot.get(slot)
+        if version is None:
+            return None
+        return EvaluatedPolicy(version.number, None, by_learner=True)
 
 
 def _remote(name: str) -> Policy:

@@ -42,8 +42,10 @@ class EvaluatedPolicy:
     #: None where versions have been counted anew since the episode began: its parameter server has
     #: started again.
     version: int | None
-    #: The global step when the worker got the policy.
-    global_t: int
+    #: The global step when the worker got the policy; None where another process has it.
+    global_t: int | None
+    #: Whether the version is the learner's count of its steps, as in a parameter database.
+    by_learner: bool = False
 
 
 class AgentBase(ABC):

@@ -34,6 +34,8 @@ def _counts(experiment: NamedExperiment) -> Iterator[str]:
 def _gpus(experiment: NamedExperiment) -> Iterator[str]:
     if any(each.gpu for each in experiment.scheduling.of_each("buffers")):
         yield "scheduling: buffers: gpu: no effect: a buffer worker computes nothing"
+    if any(each.gpu for each in experiment.scheduling.of_each("eval_managers")):
+        yield "scheduling: eval_managers: gpu: no effect: an evaluation manager computes nothing"
 
 
 def _paced(experiment: NamedExperiment) -> Iterator[str]:

@@ -10,11 +10,13 @@ from relaax.experiments.written import NamedExperiment
 
 #: Kinds of nodes.
 _PARAMETERS, _TRAINERS, _BUFFERS, _SERVERS = "parameters", "trainers", "buffers", "servers"
+_EVALUATIONS = "evaluations"
 
 
 def mermaid(experiment: NamedExperiment) -> str:
     """Return the text of a flow chart: what goes along each arrow is written at it."""
-    lines = [*_policies(experiment), *_servers(experiment), *_actors(experiment)]
+    lines = [*_policies(experiment), *_servers(experiment), *_evaluations(experiment)]
+    lines += _actors(experiment)
     return "\n".join(["flowchart LR", *(f"    {line}" for line in dict.fromkeys(lines))]) + "\n"
 
 
@@ -31,6 +33,14 @@ def _policies(experiment: NamedExperiment) -> Iterator[str]:
         if buffers := buffers_of(experiment, stream):
             yield _node(_id(_BUFFERS, name), len(buffers), "buffer", f" of {name}")
             yield _arrow(_id(_BUFFERS, name), f"samples: {stream}", learning)
+
+
+def _evaluations(experiment: NamedExperiment) -> Iterator[str]:
+    """Yield the evaluation managers, each with the policy whose versions it evaluates."""
+    for manager in experiment.config.eval_managers:
+        name = _id(_EVALUATIONS, f"{manager.policy_name}/{manager.tag}")
+        yield _node(name, 1, "evaluation manager", f" of {manager.policy_name}")
+        yield _arrow(name, f"tag {manager.tag}", _id(_PARAMETERS, manager.policy_name))
 
 
 def _servers(experiment: NamedExperiment) -> Iterator[str]:
@@ -73,6 +83,10 @@ def _learning(
     if stream.type_ is SampleStream.Type.NULL:
         return
     kind = "" if stream.type_ is SampleStream.Type.NAME else f" ({stream.type_.name})"
+    for manager in experiment.config.eval_managers:
+        if manager.eval_sample_stream.stream_name == stream.stream_name:
+            taker = _id(_EVALUATIONS, f"{manager.policy_name}/{manager.tag}")
+            yield _arrow(name, f"episodes of {spec.index_regex}: {stream.stream_name}", taker)
     for trainer in experiment.config.trainers:
         own = trainer.sample_stream.stream_name
         buffers = buffers_of(experiment, own)

@@ -98,10 +98,7 @@ class Routes:
         """Return options of ``relaax-actor``: how the policy of agents is asked."""
         stream = actor.inference_streams[spec.inference_stream_idx]
         if stream.type_ is not InferenceStream.Type.INLINE:
-            server = self._server_of(stream)
-            chosen = ["--inference-servers", self.name_of(server)]
-            # Its episodes are those of a version, which has the number of the database.
-            return [*chosen, *(identifier_words(server) if actor.is_evaluation else [])]
+            return ["--inference-servers", self.name_of(self._server_of(stream))]
         seconds = stream.pull_interval_seconds
         mode, interval = ("episode", "1") if seconds is None else ("second", f"{seconds:g}")
         fetched = ["--fetch-parameter-mode", mode, "--fetch-parameter-interval", interval]

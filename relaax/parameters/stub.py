@@ -131,9 +131,11 @@ class _Evaluating(Metrics):
         """See Metrics."""
         if name == EVALUATION_REWARD_OF and self._is_stored:
             name = EVALUATION_REWARD_AFTER
-        elif name.startswith(EPISODE_OF):
-            kind = EPISODE_AFTER if self._is_stored else EPISODE_OF
-            name = f"{kind}{self._stream}{name.removeprefix(EPISODE_OF)}"
+        for kind in (EPISODE_OF, EPISODE_AFTER):
+            if name.startswith(kind):
+                known = EPISODE_AFTER if self._is_stored else kind
+                name = f"{known}{self._stream}{name.removeprefix(kind)}"
+                break
         self._metrics.scalar(name, y, x)
 
 

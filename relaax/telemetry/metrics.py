@@ -58,10 +58,19 @@ class Metrics(ABC):
         return self
 
 
-def store_evaluated(metrics: Metrics, numbers: Mapping[str, float], version: int) -> None:
-    """Store the numbers of an evaluated episode, whose return is the last; see ``EPISODE_OF``."""
+def store_evaluated(
+    metrics: Metrics, numbers: Mapping[str, float], version: int, *, by_learner: bool
+) -> None:
+    """Store the numbers of an evaluated episode, whose return is the last; see ``EPISODE_OF``.
+
+    ``by_learner``: the version is the learner's count of its steps.
+    """
+    score, kind = EVALUATION_REWARD_OF, EPISODE_OF
+    if by_learner:
+        score, kind = EVALUATION_REWARD_AFTER, EPISODE_AFTER
+    metrics.scalar(score, numbers[EPISODE_RETURN], version)
     for name in (*(numbers.keys() - {EPISODE_RETURN}), EPISODE_RETURN):
-        metrics.scalar(f"{EPISODE_OF}{name}", numbers[name], version)
+        metrics.scalar(f"{kind}{name}", numbers[name], version)
 
 
 class NullMetrics(Metrics):

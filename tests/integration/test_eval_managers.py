@@ -17,9 +17,12 @@ TAG = "my_evaluation"
 GAMES = 3
 
 
-def test_the_tag_of_an_evaluation_moves_and_its_versions_get_metadata(tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", ["evaluated", "evaluated-remote"])
+def test_the_tag_of_an_evaluation_moves_and_its_versions_get_metadata(
+    tmp_path: Path, name: str
+) -> None:
     programs = Path(sys.executable).parent
-    shown = [programs / "relaax-experiment", "show", str(EXAMPLE)]
+    shown = [programs / "relaax-experiment", "show", str(EXAMPLE), "-e", name]
     text = subprocess.run(shown, capture_output=True, text=True, check=True).stdout
     for before, after in (
         ("eval_games_per_version: 20", f"eval_games_per_version: {GAMES}"),
@@ -45,9 +48,9 @@ def test_the_tag_of_an_evaluation_moves_and_its_versions_get_metadata(tmp_path: 
     ]
     versions = [int(each.partition(",")[0]) for each in said]
     assert versions == sorted(set(versions))
-    place = tmp_path / "training/experiments/evaluated/one/policies/default/database"
+    place = tmp_path / f"training/experiments/{name}/one/policies/default/database"
     root = DatabaseRoot(place, Type.METADATA)
-    database = root.reader(DatabaseName("evaluated", "one", "default"))
+    database = root.reader(DatabaseName(name, "one", "default"))
     assert database.version_of(TAG) >= versions[-1]
     for version, words in zip(versions, said, strict=True):
         found = database.metadata_of(version)

@@ -30,7 +30,6 @@ from relaax.telemetry.metrics import (
     EPISODE_REWARD,
     EVALUATION_REWARD,
     EVALUATION_REWARD_AFTER,
-    EVALUATION_REWARD_OF,
     Metrics,
     store_evaluated,
 )
@@ -97,9 +96,8 @@ class EpisodeMetrics(RunObserver):
         self._metrics.scalar(EVALUATION_REWARD, summary.episode_return, step)
         self._metrics.scalar("evaluation/length", summary.length, step)
         if policy is not None and policy.version is not None:
-            self._metrics.scalar(EVALUATION_REWARD_OF, summary.episode_return, policy.version)
             numbers = {EPISODE_RETURN: summary.episode_return, EPISODE_LENGTH: summary.length}
-            store_evaluated(self._metrics, numbers, policy.version)
+            store_evaluated(self._metrics, numbers, policy.version, by_learner=policy.by_learner)
         elif policy is None and (iteration := self._iteration()) is not None:
             self._metrics.scalar(EVALUATION_REWARD_AFTER, summary.episode_return, iteration)
 

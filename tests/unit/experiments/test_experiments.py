@@ -624,6 +624,17 @@ def test_a_drawing_has_the_way_to_each_buffer():
     assert 'actors1 -->|"steps of .*: more"| buffers_default' in drawn
 
 
+def test_a_drawing_has_the_evaluations_and_the_tags_that_they_move():
+    lines = mermaid(evaluated()).splitlines()
+    manager_at = "evaluations_default_2f_my_5f_evaluation"
+    for line in (
+        f'{manager_at}["evaluation manager of default"]',
+        f'{manager_at} -->|"tag my_evaluation"| parameters_default',
+        f'actors1 -->|"episodes of .*: eval_default"| {manager_at}',
+    ):
+        assert f"    {line}" in lines
+
+
 def test_a_drawing_takes_any_characters():
     stream = SampleStream(type_="NAME_BROADCAST", stream_name='a "b"')
     described = experiment([actor([INLINE], [stream])], [], [trainer(sample_stream='a "b"')])

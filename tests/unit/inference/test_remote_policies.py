@@ -5,19 +5,21 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from learning_parts import SMALL, SMALL_COLUMNS, Driven, Kept, report, small_policy
+from learning_parts import SMALL, SMALL_COLUMNS, Driven, Kept, report, small_policy, unpack
 
 from relaax.acting.actor import Actor
+from relaax.acting.evaluator import EvaluationParts
 from relaax.acting.policies import NamedPolicies
 from relaax.acting.preprocessor import Preprocessor
 from relaax.acting.remote import MOST_POLICIES, LocalInference, RemoteModel, forms_of
+from relaax.algorithm_base import EvaluatedPolicy, Evaluation, Version
 from relaax.inference.batching import Batching
 from relaax.learning.distributions import Categorical
 from relaax.learning.exploration.ladder import SlotPlaces
 from relaax.learning.networks.numpy_policy import NumpyPolicy
 from relaax.learning.rollouts import LOG_PROBABILITY, Columns, RolloutStore
 from relaax.learning.rollouts.labels import POLICY_NAME, POLICY_VERSION, names_in
-from relaax.steps import START
+from relaax.steps import START, TERMINATED
 
 LABELLED = replace(
     SMALL_COLUMNS,
@@ -90,6 +92,44 @@ def test_each_slot_is_recorded_with_the_name_and_version_of_its_own_policy(remot
         for each in kept.rollouts[:3]
     ]
     assert recorded == [("second", 11), ("first", 8), ("default", 0)]
+
+
+class Moving(InThisProcess):
+    """Answers with a version that a test moves."""
+
+    version = Version(5)
+
+    def choose(self, question):
+        return replace(super().choose(question), version=self.version)
+
+
+def test_an_episode_is_one_of_a_version_where_the_other_process_kept_to_it(local):
+    inference = Moving(local)
+    remote = RemoteModel(inference, local.forms())
+    actor = Actor(
+        preprocessor=Preprocessor((2,)),
+        policy=remote,
+        model=remote,
+        distribution=Categorical(2),
+        columns=SMALL_COLUMNS,
+        rollouts=RolloutStore(1, SMALL_COLUMNS),
+        experience=Kept(),
+        random=np.random.default_rng(7),
+        evaluation=EvaluationParts(
+            source=None, unpack=unpack, make_preprocessor=lambda _: Preprocessor((2,))
+        ),
+    )
+    evaluator = actor.evaluator(Evaluation.DETERMINISTIC)
+    driven = Driven(evaluator)
+    slots = driven.open(2)
+
+    def play(*flags):
+        driven.act(report(slots, flags, [0.0] * 2, np.ones((2, 2))))
+        return evaluator.policies(slots)
+
+    assert play(START, START) == [EvaluatedPolicy(5, None, by_learner=True)] * 2
+    inference.version = Version(6)
+    assert play(0, TERMINATED | START) == [None, EvaluatedPolicy(6, None, by_learner=True)]
 
 
 def test_exploration_goes_by_the_global_step_of_the_server(remote, ask):

@@ -8,6 +8,7 @@ import pytest
 from clock import Clock
 from parameter_databases import NAME
 from processes import free_port
+from served_worker import StoredMetrics
 
 from relaax.algorithm_base import Gradient, NewValues, NullMetrics
 from relaax.errors import BridgeError, ConfigurationError, NoSuchVersion, NotContinued, NotThereYet
@@ -20,7 +21,12 @@ from relaax.parameters.process.versions import StoredVersions, TagRule, VersionP
 from relaax.parameters.published import PublishedParameters
 from relaax.parameters.training_watch import wait_for_version
 from relaax.processes.identifiers import identifier_of, text_of
-from relaax.telemetry.metrics import EVALUATION_REWARD_OF
+from relaax.telemetry.metrics import (
+    EPISODE_AFTER,
+    EPISODE_RETURN,
+    EVALUATION_REWARD_OF,
+    store_evaluated,
+)
 
 
 @pytest.fixture(name="root")
@@ -210,6 +216,26 @@ def test_a_score_of_a_followed_version_is_one_of_the_learners_step(published, da
     bridge.metrics().scalar(EVALUATION_REWARD_OF, 5.0, 20)
     bridge.close()
     assert service.evaluations().scores == [(20, 5.0)]
+    port.stop(0)
+
+
+@pytest.mark.parametrize(("identifier", "version"), [(None, 30), ("20", 20)])
+def test_numbers_of_an_episode_are_those_of_a_version_and_a_stream(
+    published, database, identifier, version
+):
+    url, control = f"127.0.0.1:{free_port()}", BridgeControl(versions=StoredVersions(database))
+    stored = StoredMetrics()
+    port = control.start_parameter_server(url, ParameterService(published, stored))
+    publish(published, 30)
+    bridge = Bridge(url)
+    bridge.report_to("eval_default")
+    played = 1
+    if identifier is not None:
+        bridge.follow(identifier)
+        played = 20
+    store_evaluated(bridge.metrics(), {EPISODE_RETURN: 5.0}, played, by_learner=False)
+    bridge.close()
+    assert (f"{EPISODE_AFTER}eval_default/{EPISODE_RETURN}", 5.0, version) in stored.values
     port.stop(0)
 
 

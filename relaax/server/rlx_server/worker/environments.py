@@ -19,7 +19,6 @@ from relaax.telemetry.metrics import (
     EPISODE_RETURN,
     EPISODE_REWARD,
     EVALUATION_REWARD,
-    EVALUATION_REWARD_OF,
     Metrics,
     store_evaluated,
 )
@@ -253,9 +252,8 @@ class EvaluationEpisodes(Episodes):
         self._metrics.scalar(EVALUATION_REWARD, reward, step)
         self._metrics.scalar("evaluation/length", length, step)
         if policy is not None and policy.version is not None:
-            self._metrics.scalar(EVALUATION_REWARD_OF, reward, policy.version)
             numbers = {EPISODE_RETURN: reward, EPISODE_LENGTH: length}
-            store_evaluated(self._metrics, numbers, policy.version)
+            store_evaluated(self._metrics, numbers, policy.version, by_learner=policy.by_learner)
 
     def _note_rewards(self, rewards: FloatArray) -> None:
         """Do nothing: metrics of each step belong to the training."""

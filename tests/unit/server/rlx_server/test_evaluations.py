@@ -97,8 +97,24 @@ def test_a_score_belongs_to_the_version_that_the_episode_began_with(served, trai
         "reward": [(2.0, 500), (3.0, 800), (4.0, 500)],
         "length": [(1, 500), (1, 800), (1, 500)],
         "reward by version": [(2.0, 5), (3.0, 8), (4.0, 5)],
+        "episode by version episode_length": [(1, 5), (1, 8), (1, 5)],
+        "episode by version episode_return": [(2.0, 5), (3.0, 8), (4.0, 5)],
     }
     assert served.stored.of("episode/reward") == []
+
+
+def test_a_score_of_a_version_by_the_learners_count_is_one_of_that(served, training):
+    client = BinaryClient(served, evaluate=MODE)
+    training.evaluators[MODE].newest = EvaluatedPolicy(8, 800, by_learner=True)
+    client.ask([0], [START], [0.0], [1.0])
+    client.ask([0], [TERMINATED], [3.0])
+    assert scores(served) == {
+        "reward": [(3.0, 800)],
+        "length": [(1, 800)],
+        "reward by iteration": [(3.0, 8)],
+        "episode by iteration episode_length": [(1, 8)],
+        "episode by iteration episode_return": [(3.0, 8)],
+    }
 
 
 def test_an_episode_that_is_given_up_or_lost_has_no_score(served):
