@@ -110,9 +110,9 @@ class ActorAgents(Section):
             if group.matches(index, name):
                 return number
         expressions = ", ".join(repr(group.index_regex) for group in self.groups)
+        named = f"the agent {name!r} with the index {index}" if name else "the only agent, 0"
         raise ConfigurationError(
-            f"agent_specs: no index_regex matches the agent {name!r} with the index {index}; "
-            f"there are: {expressions}"
+            f"agent_specs: no index_regex matches {named}; there are: {expressions}"
         )
 
 

@@ -28,7 +28,10 @@ def _counts(experiment: NamedExperiment) -> Iterator[str]:
         configured = len(getattr(experiment.config, kind))
         scheduled = len(experiment.scheduling.of_each(kind))
         if configured != scheduled:
-            yield f"{configured} {kind} are configured, and {scheduled} are scheduled"
+            yield (
+                f"{configured} {kind} are configured, and {scheduled} are scheduled: see {kind} of "
+                "ExperimentScheduling"
+            )
 
 
 def _gpus(experiment: NamedExperiment) -> Iterator[str]:

@@ -2,10 +2,14 @@
 
 import importlib.util
 import sys
+import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from pydantic import ValidationError
+
+from relaax.configuration.mistakes import explain
 from relaax.errors import ConfigurationError, did_you_mean_one_of
 from relaax.experiments.experiment import Registry, collecting
 from relaax.experiments.written import NamedExperiment, from_yaml
@@ -46,16 +50,18 @@ def load_experiment(file: Path, name: str | None = None) -> NamedExperiment:
         experiment = from_yaml(file)
         _chosen(file, [experiment.name], name)
         return experiment
-    registry = _run(file)
-    chosen = _chosen(file, list(registry.experiments), name)
-    made = registry.experiments[chosen]()
-    return NamedExperiment(
-        chosen,
-        made.scheduling_setup(),
-        made.initial_setup(),
-        registry.environments,
-        registry.policies,
-    )
+    try:
+        registry = _run(file)
+        chosen = _chosen(file, list(registry.experiments), name)
+        made = registry.experiments[chosen]()
+        scheduling, config = made.scheduling_setup(), made.initial_setup()
+    except ValidationError as error:
+        frames = traceback.extract_tb(error.__traceback__)
+        line = next(each.lineno for each in reversed(frames) if each.filename == str(file))
+        raise ConfigurationError(
+            f"{file}, line {line}: {error.title}: {'; '.join(explain(error))}"
+        ) from error
+    return NamedExperiment(chosen, scheduling, config, registry.environments, registry.policies)
 
 
 def _chosen(file: Path, names: list[str], name: str | None) -> str:

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping
 from typing import TypeAlias
 
+from relaax.errors import did_you_mean_one_of
 from relaax.experiments.workers import (
     ActorWorker,
     AgentSpec,
@@ -44,7 +45,8 @@ def _unknown_streams(actor: ActorWorker, experiment: NamedExperiment) -> Iterato
         taken = {
             each.eval_sample_stream.stream_name: "" for each in experiment.config.eval_managers
         }
-    taker = "evaluation manager" if actor.is_evaluation else "trainer"
+    taker = "trainer or buffer" if experiment.config.buffers else "trainer"
+    taker = "evaluation manager" if actor.is_evaluation else taker
     for inference in actor.inference_streams:
         if inference.type_ is _INFERENCE.NAME and inference.stream_name not in served:
             yield _unknown("inference stream", inference.stream_name, served, "policy worker")
@@ -244,4 +246,5 @@ def sample_streams_of(actor: ActorWorker, spec: AgentSpec) -> list[str]:
 
 def _unknown(kind: str, name: str, known: Mapping[str, object], owner: str) -> str:
     there = ", ".join(sorted(known)) or "no names"
-    return f"no {owner} has the {kind} {name!r}; there are: {there}"
+    meant = did_you_mean_one_of(name, list(known))
+    return f"no {owner} has the {kind} {name!r}; there are: {there}{meant}"

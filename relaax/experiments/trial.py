@@ -24,6 +24,9 @@ from relaax.experiments.written import NamedExperiment, from_yaml, to_yaml
 #: of actors.
 _POLICIES, _ACTORS = "policies", "actors"
 
+#: Keys of a trainer that may change in a trial that goes on.
+_ENDS = ("max_global_step", "anneal_from")
+
 #: Types of environments that are there without being registered.
 ENVIRONMENT_TYPES: Mapping[str, str] = {"atari": "relaax.client.gymnasium_atari:relaax/Atari-v0"}
 
@@ -79,13 +82,13 @@ class Trial:
         ConfigurationError where the folder has checkpoints of another experiment.
         """
         twin, text = self.directory / "experiment.yaml", to_yaml(self.experiment)
-        has_begun = any((self.directory / _POLICIES).glob("*/*/*"))
+        has_begun = any((self.directory / _POLICIES).glob("*/*/cp-*"))
         before = from_yaml(twin) if has_begun and twin.exists() else self.experiment
         if _without_ends(before) != _without_ends(self.experiment):
             raise ConfigurationError(
                 f"{self.directory} has a trial of another form of this experiment: more than "
-                "max_global_step and timeout_seconds has changed. Give this one another name with "
-                "-f, or remove that folder"
+                f"{', '.join(_ENDS)} and timeout_seconds has changed. Give this one another name "
+                "with -f, or remove that folder"
             )
         for folder in (_POLICIES, _ACTORS):
             (self.directory / folder).mkdir(parents=True, exist_ok=True)
@@ -310,7 +313,7 @@ def _without_ends(experiment: NamedExperiment) -> str:
     """Return what stays the same of an experiment as long as a trial of it goes on."""
     trainers = []
     for each in experiment.config.trainers:
-        args = {key: value for key, value in each.trainer.args.items() if key != "max_global_step"}
+        args = {key: value for key, value in each.trainer.args.items() if key not in _ENDS}
         trainer = each.trainer.model_copy(update={"args": args})
         trainers.append(each.model_copy(update={"trainer": trainer}))
     defaults = ExperimentConfig.model_fields["timeout_seconds"].get_default()

@@ -218,11 +218,12 @@ def test_an_unknown_key_is_an_error_with_its_path(tmp_path, written, expected):
     [
         (
             experiment([actor([INLINE])] * 16, [], [trainer()], {"actors": 12}),
-            "16 actors are configured, and 12 are scheduled",
+            "16 actors are configured, and 12 are scheduled: see actors of ExperimentScheduling",
         ),
         (
             experiment([actor(["defualt"])], [policy_worker()], [trainer()]),
-            "actors: 0: no policy worker has the inference stream 'defualt'; there are: default",
+            "actors: 0: no policy worker has the inference stream 'defualt'; there are: "
+            "default; did you mean default?",
         ),
         (
             experiment(
@@ -575,6 +576,13 @@ def test_a_file_of_python_has_the_experiments_that_it_registers(tmp_path):
     assert load_experiment(file.rename(tmp_path / "first.py")).name == "first"
 
 
+def test_a_wrong_key_in_python_is_an_error_with_its_line(tmp_path):
+    file = tmp_path / "mine.py"
+    file.write_text("from relaax.experiments import *\n\nPolicy(tpye_='section')\n")
+    with pytest.raises(ConfigurationError, match=r"mine.py, line 3: Policy: .*tpye_: no such key"):
+        load_experiment(file)
+
+
 def test_a_file_is_found_by_its_name_here_and_in_the_folder_of_examples(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     examples = Path("examples/experiments")
@@ -884,7 +892,7 @@ def test_a_trial_goes_on_and_another_experiment_does_not_take_its_place(tmp_path
     )
     other = experiment([actor([INLINE])] * 2, [], [trainer()])
     trial_of(other, place).write()  # nothing was started: a mistake may be mended
-    saved = place / "policies" / "default" / "checkpoints" / "manifest"
+    saved = place / "policies" / "default" / "checkpoints" / "cp-1.json"
     saved.parent.mkdir(parents=True)
     saved.touch()
     trial_of(other, place).write()
@@ -902,11 +910,11 @@ def test_a_buffer_that_wants_a_gpu_is_a_mistake():
 
 
 def test_a_trial_that_goes_on_may_end_later(tmp_path):
-    for last in (100, 200):
-        longer = trainer(trainer=Trainer(type_="ppo", args={"max_global_step": last}))
+    for args in ({"max_global_step": 100}, {"max_global_step": 200, "anneal_from": 100}):
+        longer = trainer(trainer=Trainer(type_="ppo", args=args))
         place = tmp_path / "trial1"
         trial_of(experiment([actor([INLINE])], [], [longer]), place).write()
-        saved = place / "policies" / "default" / "checkpoints" / "manifest"
+        saved = place / "policies" / "default" / "checkpoints" / "cp-1.json"
         saved.parent.mkdir(parents=True, exist_ok=True)
         saved.touch()
     section = yaml.safe_load((place / "policies" / "default.yaml").read_text())["algorithm"]
