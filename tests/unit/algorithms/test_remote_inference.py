@@ -9,7 +9,7 @@ import pytest
 from learning_parts import Driven, Kept
 from processes import REPOSITORY, wait_for
 
-from relaax.algorithm_base import Evaluation, NewValues, NullMetrics, NullSaver
+from relaax.algorithm_base import EvaluatedPolicy, Evaluation, NewValues, NullMetrics, NullSaver
 from relaax.assembly import bundled
 from relaax.configuration.algorithm_loader import load_algorithm
 from relaax.errors import ConfigurationError
@@ -149,7 +149,8 @@ def test_an_evaluation_takes_the_most_probable_actions_of_the_newest_policy(worl
     expected, found = (play(each, 6) for each in evaluators)
     np.testing.assert_allclose(found, expected, rtol=1e-5)
     assert all(not question.noise.any() for question, _ in world.inference.asked)
-    assert evaluators[1].agent.policies(np.array([0])) == [None]
+    played = EvaluatedPolicy(0, None, by_learner=True)
+    assert evaluators[1].agent.policies(np.array([0])) == [played]
     for each in evaluators:
         each.close()
 
