@@ -54,7 +54,7 @@ def _paced(experiment: NamedExperiment) -> Iterator[str]:
             yield f"{place}: the policy {trainer.policy_name!r} must have one trainer"
         for actor in experiment.config.actors:
             for spec in actor.agent_specs:
-                names = [each.stream_name for each in _streams_of(actor, spec)]
+                names = [each.stream_name for each in actor.samples_of(spec)]
                 is_late = spec.sends_episodes or spec.sample_steps is not None
                 if is_late and stream.stream_name in names:
                     yield (
@@ -107,7 +107,7 @@ def _specs(actor: ActorWorker) -> Iterator[str]:
                         f"which has {count} (the first is 0)"
                     )
         if len(spec.sample_streams) > 1 and any(
-            stream.type_ is _IN_TURN for stream in _streams_of(actor, spec)
+            stream.type_ is _IN_TURN for stream in actor.samples_of(spec)
         ):
             yield (
                 f"agent_specs: {number}: sample_stream_idx: a stream NAME_ROUND_ROBIN gives each "
@@ -119,23 +119,18 @@ def _specs(actor: ActorWorker) -> Iterator[str]:
         yield "agent_specs: is empty, so that no agent has a policy"
 
 
-def _streams_of(actor: ActorWorker, spec: AgentSpec) -> list[SampleStream]:
-    """Return the sample streams of a specification that there are."""
-    streams = dict(enumerate(actor.sample_streams))
-    return [streams[place] for place in spec.sample_streams if place in streams]
-
-
 def _samples(actor: ActorWorker, spec: AgentSpec) -> Iterator[str]:
     """Yield what does not fit between a specification, its streams and its worker."""
     if spec.pad_trajectory and actor.max_num_steps is None:
         yield "pad_trajectory: needs max_num_steps of the actor worker"
-    types = {stream.type_ for stream in _streams_of(actor, spec)}
+    types = {stream.type_ for stream in actor.samples_of(spec)}
     if types == {SampleStream.Type.NULL} and not actor.is_evaluation:
         for key in AgentSamples.model_fields:
             if key in spec.model_fields_set:
                 yield f"{key}: no effect with a sample stream of the type NULL"
-    if spec.require_one_version and spec.inference_stream_idx < len(actor.inference_streams):
-        why = _versions_change(actor, actor.inference_streams[spec.inference_stream_idx])
+    inference = actor.inference_of(spec)
+    if spec.require_one_version and inference is not None:
+        why = _versions_change(actor, inference)
         if why is not None:
             yield f"require_one_version: {why}"
 
@@ -143,7 +138,7 @@ def _samples(actor: ActorWorker, spec: AgentSpec) -> Iterator[str]:
 def _team(actor: ActorWorker, number: int) -> Iterator[str]:
     """Yield why the episodes of a specification's agents cannot be sent together."""
     spec, others = actor.agent_specs[number], actor.agent_specs[:number]
-    for stream in _streams_of(actor, spec):
+    for stream in actor.samples_of(spec):
         if stream.type_ is not SampleStream.Type.NAME_MULTI_AGENT:
             continue
         if not (spec.send_full_trajectory or spec.send_concise_info):
@@ -152,7 +147,7 @@ def _team(actor: ActorWorker, number: int) -> Iterator[str]:
                 "of an environment's agents together: write send_full_trajectory: true, or "
                 "send_concise_info: true"
             )
-        if any(stream in _streams_of(actor, other) for other in others):
+        if any(stream in actor.samples_of(other) for other in others):
             yield (
                 f"sample_stream_idx: agents of another specification have the NAME_MULTI_AGENT "
                 f"stream {stream.stream_name!r}: let one index_regex match all of them"
@@ -167,7 +162,7 @@ def _lengths(actor: ActorWorker, experiment: NamedExperiment) -> Iterator[str]:
             wanted, key = actor.max_num_steps + spec.bootstrap_steps, "pad_trajectory"
         if wanted is None:
             continue
-        names = {stream.stream_name for stream in _streams_of(actor, spec)}
+        names = {stream.stream_name for stream in actor.samples_of(spec)}
         for trainer in experiment.config.trainers:
             drawn_of = trainer.sample_stream.stream_name
             taken = {each.takes.stream_name for each in buffers_of(experiment, drawn_of)}

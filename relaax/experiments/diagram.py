@@ -60,8 +60,8 @@ def _actors(experiment: NamedExperiment) -> Iterator[str]:
         yield _node(name, len(list(alike)), "actor", f": {actor.env.type_}")
         for spec in actor.agent_specs:
             yield _choosing(name, actor, spec)
-            for place in spec.sample_streams:
-                yield from _learning(name, spec, actor.sample_streams[place], experiment)
+            for stream in actor.samples_of(spec):
+                yield from _learning(name, spec, stream, experiment)
 
 
 def _choosing(name: str, actor: ActorWorker, spec: AgentSpec) -> str:

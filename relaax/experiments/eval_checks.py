@@ -4,10 +4,11 @@ from collections.abc import Iterator
 
 from relaax.configuration.actor_agents import AgentSamples
 from relaax.experiments.stream_checks import (
+    acting_policy,
     each_once,
-    policies_of_inference,
     policies_of_samples,
     sample_streams_of,
+    unknown_name,
 )
 from relaax.experiments.workers import ActorWorker, AgentSpec, EvalManager, SampleStream
 from relaax.experiments.written import NamedExperiment
@@ -51,10 +52,7 @@ def _policy(
     actor: ActorWorker, spec: AgentSpec, stream: str, experiment: NamedExperiment
 ) -> Iterator[str]:
     """Yield that no manager of a stream evaluates the policy that acts."""
-    if spec.inference_stream_idx >= len(actor.inference_streams):
-        return
-    inference = actor.inference_streams[spec.inference_stream_idx]
-    acts = inference.policy_name or policies_of_inference(experiment).get(inference.stream_name)
+    acts = acting_policy(actor, spec, experiment)
     managers = [
         each.policy_name
         for each in experiment.config.eval_managers
@@ -69,14 +67,11 @@ def _policy(
 
 def _managers(experiment: NamedExperiment) -> Iterator[str]:
     config = experiment.config
-    trained = {trainer.policy_name for trainer in config.trainers}
+    trained = {trainer.policy_name: trainer for trainer in config.trainers}
     for number, manager in enumerate(config.eval_managers):
         place, stream = f"eval_managers: {number}", manager.eval_sample_stream
         if manager.policy_name not in trained:
-            yield (
-                f"{place}: no trainer has the policy {manager.policy_name!r}; there are: "
-                f"{', '.join(sorted(trained)) or 'no names'}"
-            )
+            yield f"{place}: {unknown_name('policy', manager.policy_name, trained, 'trainer')}"
         if any(_is_same(manager, other) for other in config.eval_managers[:number]):
             yield (
                 f"{place}: tag: another manager moves the tag {manager.tag!r} of the policy "

@@ -106,8 +106,8 @@ class Routes:
 
     def is_team(self, actor: ActorWorker, spec: AgentSpec) -> bool:
         """Return whether the episodes of an environment's agents are sent together."""
-        streams = (actor.sample_streams[number] for number in spec.sample_streams)
-        return any(each.type_ is SampleStream.Type.NAME_MULTI_AGENT for each in streams)
+        types = {each.type_ for each in actor.samples_of(spec)}
+        return SampleStream.Type.NAME_MULTI_AGENT in types
 
     def sample_words(self, actor: ActorWorker, spec: AgentSpec, places: Sequence[int]) -> list[str]:
         """Return options of ``relaax-actor``: where the steps of agents go; see ``places``.
@@ -115,7 +115,7 @@ class Routes:
         Where nobody takes them nothing is learnt.
         """
         is_deterministic = spec.deterministic_action
-        streams = [actor.sample_streams[number] for number in spec.sample_streams]
+        streams = actor.samples_of(spec)
         evaluated = ["--mode", "eval_deterministic" if is_deterministic else "eval_stochastic"]
         if actor.is_evaluation:
             return [*evaluated, "--eval-stream", streams[0].stream_name]

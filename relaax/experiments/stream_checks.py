@@ -16,6 +16,12 @@ from relaax.experiments.written import NamedExperiment
 
 _INFERENCE, _SAMPLE = InferenceStream.Type, SampleStream.Type
 
+#: The sample streams of those that take steps, or draw them.
+_SAMPLE_ENDS = {
+    "trainers": ["sample_stream"],
+    "buffers": ["from_sample_stream", "to_sample_stream"],
+}
+
 #: Yields the mistakes of an actor.
 _ActorCheck: TypeAlias = Callable[[ActorWorker, NamedExperiment], Iterator[str]]
 
@@ -49,10 +55,10 @@ def _unknown_streams(actor: ActorWorker, experiment: NamedExperiment) -> Iterato
     taker = "evaluation manager" if actor.is_evaluation else taker
     for inference in actor.inference_streams:
         if inference.type_ is _INFERENCE.NAME and inference.stream_name not in served:
-            yield _unknown("inference stream", inference.stream_name, served, "policy worker")
+            yield unknown_name("inference stream", inference.stream_name, served, "policy worker")
     for sample in actor.sample_streams:
         if sample.type_ is not _SAMPLE.NULL and sample.stream_name not in taken:
-            yield _not_taken(sample.stream_name, experiment) or _unknown(
+            yield _not_taken(sample.stream_name, experiment) or unknown_name(
                 "sample stream", sample.stream_name, taken, taker
             )
 
@@ -70,12 +76,9 @@ def _not_taken(name: str, experiment: NamedExperiment) -> str | None:
 
 def _policies_of_specs(actor: ActorWorker, experiment: NamedExperiment) -> Iterator[str]:
     """Yield where no trainer of the sample streams learns the policy that acts."""
-    served, taken = policies_of_inference(experiment), policies_of_samples(experiment)
+    taken = policies_of_samples(experiment)
     for number, spec in enumerate(actor.agent_specs):
-        if spec.inference_stream_idx >= len(actor.inference_streams):
-            continue
-        inference = actor.inference_streams[spec.inference_stream_idx]
-        acts = inference.policy_name or served.get(inference.stream_name)
+        acts = acting_policy(actor, spec, experiment)
         learnt = {name: taken[name] for name in sample_streams_of(actor, spec) if name in taken}
         if acts in taken.values() and learnt and acts not in learnt.values():
             name, policy = next(iter(learnt.items()))
@@ -100,7 +103,7 @@ def _policies(experiment: NamedExperiment) -> Iterator[str]:
                 users.append((at, stream.policy_name, stream.policy))
     for at, name, policy in users:
         if name not in trained:
-            yield f"{at}: {_unknown('policy', name, trained, 'trainer')}"
+            yield f"{at}: {unknown_name('policy', name, trained, 'trainer')}"
         elif policy != trained[name]:
             yield f"{at}: policy: is another one than that of the trainers of {name!r}"
 
@@ -110,21 +113,15 @@ def _ends(experiment: NamedExperiment) -> Iterator[str]:
     for number, worker in enumerate(experiment.config.policies):
         if worker.inference_stream.type_ is not _INFERENCE.NAME:
             yield f"policies: {number}: inference_stream: must be the name of a stream"
-    taken = [
-        *((f"trainers: {n}", "sample_stream", t) for n, t in enumerate(experiment.config.trainers)),
-        *(
-            (f"buffers: {n}", key, b)
-            for n, b in enumerate(experiment.config.buffers)
-            for key in ("from_sample_stream", "to_sample_stream")
-        ),
-    ]
-    for place, key, taker in taken:
-        stream = getattr(taker, key)
-        if stream != SampleStream(type_=_SAMPLE.NAME, stream_name=stream.stream_name):
-            yield (
-                f"{place}: {key}: must be the name of a stream; the type and when_full of the "
-                "actors' stream count"
-            )
+    for kind, keys in _SAMPLE_ENDS.items():
+        for number, taker in enumerate(getattr(experiment.config, kind)):
+            for key in keys:
+                stream = getattr(taker, key)
+                if stream != SampleStream(type_=_SAMPLE.NAME, stream_name=stream.stream_name):
+                    yield (
+                        f"{kind}: {number}: {key}: must be the name of a stream; the type and "
+                        "when_full of the actors' stream count"
+                    )
 
 
 def _shared(experiment: NamedExperiment) -> Iterator[str]:
@@ -158,7 +155,7 @@ def _buffers(experiment: NamedExperiment) -> Iterator[str]:
     for number, buffer in enumerate(buffers):
         taken, drawn = buffer.takes.stream_name, buffer.to_sample_stream.stream_name
         if drawn not in learnt:
-            unknown = _unknown("sample stream", drawn, learnt, "trainer")
+            unknown = unknown_name("sample stream", drawn, learnt, "trainer")
             yield f"buffers: {number}: to_sample_stream: {unknown}"
         if taken in learnt:
             yield (
@@ -204,6 +201,14 @@ def policies_of_inference(experiment: NamedExperiment) -> dict[str, str]:
     }
 
 
+def acting_policy(actor: ActorWorker, spec: AgentSpec, experiment: NamedExperiment) -> str | None:
+    """Return the policy that acts for a specification's agents, if that is known."""
+    stream = actor.inference_of(spec)
+    if stream is None:
+        return None
+    return stream.policy_name or policies_of_inference(experiment).get(stream.stream_name)
+
+
 def policies_of_samples(experiment: NamedExperiment) -> dict[str, str]:
     """Return the policy that learns from each sample stream of actors, by the stream's name.
 
@@ -239,12 +244,12 @@ def _policies_of_trainers(experiment: NamedExperiment) -> dict[str, str]:
 
 def sample_streams_of(actor: ActorWorker, spec: AgentSpec) -> list[str]:
     """Return the names of the sample streams that take the steps of a specification's agents."""
-    streams = dict(enumerate(actor.sample_streams))
-    found = [streams[place] for place in spec.sample_streams if place in streams]
-    return [stream.stream_name for stream in found if stream.type_ is not _SAMPLE.NULL]
+    streams = actor.samples_of(spec)
+    return [stream.stream_name for stream in streams if stream.type_ is not _SAMPLE.NULL]
 
 
-def _unknown(kind: str, name: str, known: Mapping[str, object], owner: str) -> str:
+def unknown_name(kind: str, name: str, known: Mapping[str, object], owner: str) -> str:
+    """Return a sentence: no ``owner`` has a stream or policy of this name."""
     there = ", ".join(sorted(known)) or "no names"
     meant = did_you_mean_one_of(name, list(known))
     return f"no {owner} has the {kind} {name!r}; there are: {there}{meant}"

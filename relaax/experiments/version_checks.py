@@ -1,6 +1,6 @@
 """What does not fit together about versions of policies: their databases and identifiers."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 
 from relaax.configuration.option_kinds import identifier_text
 from relaax.experiments.stream_checks import each_once, policies_of_samples, sample_streams_of
@@ -54,9 +54,7 @@ def _named(database: ParameterDB) -> str:
 def _queries(experiment: NamedExperiment) -> Iterator[str]:
     """Yield queries of databases that have no metadata."""
     for place, user in _pulling(experiment):
-        is_query = isinstance(user.policy_identifier, (Mapping, Sequence)) and not isinstance(
-            user.policy_identifier, str
-        )
+        is_query = isinstance(user.policy_identifier, dict | list)
         if is_query and user.parameter_db.type_ is ParameterDB.Type.FILESYSTEM:
             yield (
                 f"{place}: policy_identifier: a query needs metadata: give all workers "
@@ -84,9 +82,9 @@ def _learnt_from(actor: ActorWorker, experiment: NamedExperiment) -> Iterator[st
         for worker in experiment.config.policies
     }
     for number, spec in enumerate(actor.agent_specs):
-        if spec.inference_stream_idx >= len(actor.inference_streams):
+        stream = actor.inference_of(spec)
+        if stream is None:
             continue
-        stream = actor.inference_streams[spec.inference_stream_idx]
         own = identifier_text(stream.policy_identifier)
         is_inline = stream.type_ is InferenceStream.Type.INLINE
         identifier = own if is_inline else served.get(stream.stream_name, LATEST)

@@ -256,6 +256,15 @@ class ActorWorker(Worker):
     #: Its episodes go to evaluation managers, and no trainer gets a step of them.
     is_evaluation: bool = False
 
+    def inference_of(self, spec: AgentSpec) -> InferenceStream | None:
+        """Return the inference stream of a specification, if there is one at its place."""
+        return dict(enumerate(self.inference_streams)).get(spec.inference_stream_idx)
+
+    def samples_of(self, spec: AgentSpec) -> list[SampleStream]:
+        """Return the sample streams of a specification that there are at its places."""
+        streams = dict(enumerate(self.sample_streams))
+        return [streams[place] for place in spec.sample_streams if place in streams]
+
 
 class PolicyWorker(Worker):
     """Answers the requests of an inference stream with a version of a policy."""
