@@ -6,7 +6,6 @@ from urllib.parse import quote
 
 from relaax.configuration.option_kinds import identifier_text
 from relaax.experiments.workers import (
-    LATEST,
     ActorWorker,
     AgentSpec,
     BufferWorker,
@@ -16,6 +15,7 @@ from relaax.experiments.workers import (
     TrainerWorker,
 )
 from relaax.experiments.written import NamedExperiment
+from relaax.processes.identifiers import LATEST
 
 HOST = "localhost"
 

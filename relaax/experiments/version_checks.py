@@ -4,14 +4,9 @@ from collections.abc import Iterator
 
 from relaax.configuration.option_kinds import identifier_text
 from relaax.experiments.stream_checks import each_once, policies_of_samples, sample_streams_of
-from relaax.experiments.workers import (
-    LATEST,
-    ActorWorker,
-    InferenceStream,
-    ParameterDB,
-    PolicyWorker,
-)
+from relaax.experiments.workers import ActorWorker, InferenceStream, ParameterDB, PolicyWorker
 from relaax.experiments.written import NamedExperiment
+from relaax.processes.identifiers import LATEST
 
 
 def mistakes_of_versions(experiment: NamedExperiment) -> list[str]:

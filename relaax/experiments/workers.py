@@ -23,6 +23,8 @@ from relaax.algorithm_base import Section
 from relaax.algorithm_base.config_base import require_effect
 from relaax.configuration.actor_agents import AgentSamples
 from relaax.configuration.option_kinds import identifier_text
+from relaax.errors import ConfigurationError
+from relaax.processes.identifiers import LATEST, require_tag
 
 
 def _policy_name(value: str) -> str:
@@ -37,16 +39,12 @@ def _policy_name(value: str) -> str:
 #: Fields of inline streams.
 _OF_DATABASE = ("policy_identifier", "parameter_db")
 
-#: The tag of the newest version.
-LATEST = "latest"
-
 
 def _eval_tag(value: str) -> str:
-    if not re.fullmatch(r"\w[\w.:-]{0,63}", value, re.ASCII) or value.isdigit() or value == LATEST:
-        raise ValueError(
-            f"a tag has up to 64 letters, digits, _, '.', ':' and -, but not digits alone, and "
-            f"{LATEST!r} moves by itself; is {value!r}"
-        )
+    try:
+        require_tag(value)
+    except ConfigurationError as error:
+        raise ValueError(str(error)) from None
     return value
 
 

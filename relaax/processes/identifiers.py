@@ -1,6 +1,7 @@
 """Identifiers of versions of a policy, as texts: on command lines, and from process to process."""
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias
 
@@ -8,6 +9,11 @@ from relaax.errors import ConfigurationError
 
 #: The number of a version, a tag, or a MongoDB query: one stage or several.
 Identifier: TypeAlias = int | str | Mapping[str, Any] | Sequence[Mapping[str, Any]]
+
+#: Names are those of folders and objects in S3, too.
+_NAME = re.compile(r"\w[\w.:-]{0,63}", re.ASCII)
+
+_LETTERS = "has up to 64 letters, digits, _, '.', ':' and -, and begins with a letter, a digit or _"
 
 #: The tag that moves with every push: pulling it needs no database.
 LATEST = "latest"
@@ -32,3 +38,18 @@ def identifier_of(text: str) -> Identifier:
 def text_of(identifier: Identifier) -> str:
     """Return the text that ``identifier_of`` reads."""
     return identifier if isinstance(identifier, str) else json.dumps(identifier)
+
+
+def require_name(kind: str, name: str) -> None:
+    """Raise ConfigurationError for a name of this kind that no folder has."""
+    if not _NAME.fullmatch(name):
+        raise ConfigurationError(f"{kind} {_LETTERS}, and is {name!r}")
+
+
+def require_tag(tag: str) -> None:
+    """Raise ConfigurationError for a tag that cannot be set."""
+    if not _NAME.fullmatch(tag) or tag.isdigit() or tag == LATEST:
+        raise ConfigurationError(
+            f"a tag {_LETTERS}. It has not digits alone, as a version has, and {LATEST!r} moves by "
+            f"itself; it is {tag!r}"
+        )

@@ -110,7 +110,7 @@ MAY_IMPORT = {
         "relaax/replay",
     ),
     "relaax/compat/memoire": (*GROUND, "relaax/net", "relaax/replay"),
-    "relaax/experiments": ("relaax/algorithm_base", "relaax/configuration"),
+    "relaax/experiments": ("relaax/algorithm_base", "relaax/configuration", "relaax/processes"),
     "relaax/launcher/algorithm_template": ("relaax/algorithm_base",),
     "relaax/launcher/application_template": ("relaax/client",),
     "relaax/launcher/experiment_template": ("relaax/experiments",),

@@ -7,7 +7,7 @@ There is one for each policy of a trial of an experiment, with one writer (seed 
 ``writer``            ``DatabaseWriter``: pushes and tags versions, deletes outdated ones
 ``index``             the blob that says which versions and tags there are
 ``policy_values``     the values of a version, as bytes and back
-``names``             names of databases and tags
+``names``             names of databases
 ``metadata``          running means of episode information for each version, their expiry
 ``query``             MongoDB queries, checked
 ``sqlite_metadata``   metadata in a file

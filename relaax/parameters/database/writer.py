@@ -9,10 +9,9 @@ from relaax.checkpoints import BlobStore
 from relaax.errors import ConfigurationError, NoSuchVersion, NotContinued
 from relaax.parameters.database.index import INDEX, Index, VersionEntry, is_data, read_index
 from relaax.parameters.database.metadata import Metadata, VersionMetadata
-from relaax.parameters.database.names import require_tag
 from relaax.parameters.database.policy_values import PolicyValues
 from relaax.parameters.database.reader import ParameterDatabase
-from relaax.processes.identifiers import LATEST, Identifier
+from relaax.processes.identifiers import LATEST, Identifier, require_tag
 
 #: So many of the newest untagged versions stay.
 KEEP_UNTAGGED = 10

@@ -10,8 +10,8 @@ from typing import NamedTuple
 
 from relaax.configuration.eval_rules import EvalRule
 from relaax.errors import CheckpointError, ConfigurationError, NoSuchVersion
-from relaax.parameters.database import LATEST, DatabaseWriter
-from relaax.parameters.database.names import require_tag
+from relaax.parameters.database import DatabaseWriter
+from relaax.processes.identifiers import LATEST, require_tag
 from relaax.processes.periodic_tasks import Task, TasksThread
 from relaax.telemetry.metrics import EPISODE_RETURN, Metrics
 from relaax.telemetry.throttled_log import RepeatedWarning
