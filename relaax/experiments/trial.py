@@ -11,6 +11,7 @@ from typing import Any
 
 import yaml
 
+from relaax.configuration.eval_rules import EvalRule
 from relaax.errors import ConfigurationError
 from relaax.experiments.gpus import placed
 from relaax.experiments.policies import section_of
@@ -298,10 +299,8 @@ class Trial:
         """Return the option of the parameter server with the rules of its evaluations."""
         rules = {
             manager.tag: {
+                **manager.model_dump(include=set(EvalRule.model_fields)),
                 "eval_sample_stream": manager.eval_sample_stream.stream_name,
-                "eval_games_per_version": manager.eval_games_per_version,
-                "eval_time_per_version_seconds": manager.eval_time_per_version_seconds,
-                "eval_target_tag": manager.eval_target_tag,
             }
             for manager in self.experiment.config.eval_managers
             if manager.policy_name == policy.name

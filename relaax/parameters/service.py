@@ -174,15 +174,12 @@ class ParameterServerServicer:
             with self._gate.passing():
                 return call()
         except ParameterServerAway as error:  # of a replica, or at the end: try again
-            context.abort(grpc.StatusCode.UNAVAILABLE, str(error))
-            raise AssertionError("abort raises") from error
+            _abort(context, grpc.StatusCode.UNAVAILABLE, str(error))
         except NoSuchVersion as error:
-            context.abort(grpc.StatusCode.NOT_FOUND, str(error))
-            raise AssertionError("abort raises") from error
+            _abort(context, grpc.StatusCode.NOT_FOUND, str(error))
         except ConfigurationError as error:  # the caller says it, and nothing is wrong here
             _log.warning("a call from %s is refused: %s", address_of(context), error)
-            context.abort(grpc.StatusCode.INVALID_ARGUMENT, str(error))
-            raise AssertionError("abort raises") from error
+            _abort(context, grpc.StatusCode.INVALID_ARGUMENT, str(error))
         except Exception as error:  # whatever an algorithm's own code raises
             self._failures.add(f"a call from {address_of(context)}", error)
             _refuse(context, error)
@@ -269,8 +266,10 @@ def _step_of(service: ParameterLink) -> int | None:
 def _refuse(context: grpc.ServicerContext, error: Exception) -> NoReturn:
     is_about_the_call = isinstance(error, ValueError)
     code = grpc.StatusCode.INVALID_ARGUMENT if is_about_the_call else grpc.StatusCode.INTERNAL
-    context.abort(
-        code,
-        f"{in_words(error)} (sent from {address_of(context)}; the log there has the traceback)",
-    )
+    sent = f"sent from {address_of(context)}; the log there has the traceback"
+    _abort(context, code, f"{in_words(error)} ({sent})")
+
+
+def _abort(context: grpc.ServicerContext, code: grpc.StatusCode, said: str) -> NoReturn:
+    context.abort(code, said)
     raise AssertionError("abort raises")

@@ -127,8 +127,7 @@ def training_monitor(
     config = make_config(algorithm, configuration.algorithm)
     global_step = _GlobalStep()
     resources.enter_context(owned(options.checkpoint_dir, "relaax-parameter-server"))
-    place = options.checkpoint_dir, options.checkpoint_aws_s3
-    store = store_of(*place, options.aws)
+    store = store_of(options.checkpoint_dir, options.checkpoint_aws_s3, options.aws)
     standstill = Standstill(algorithm.has_learner(config), config.rollout_steps(), config.learns())
     events = _event_files(configuration, global_step, resources)
     metrics = _metrics(configuration, global_step, events, store, resources, operators)
@@ -144,6 +143,7 @@ def training_monitor(
     parameter_server: ParameterServerBase = algorithm.ParameterServer(config, saves_to, training)
     resources.callback(parameter_server.close)
     database = _database(options, resources, algorithm)
+    versions = _stored(database, operators)
     _evaluate(database, options, training, resources)
     if listen is not None:
         answer: Callable[[], RunningParameterServer] = partial(listen, parameter_server.bridge())
@@ -152,10 +152,10 @@ def training_monitor(
         operators.ready_if(others.missing)
         operators.show(others.figures)
     else:
-        answer = partial(_port, str(options.place), algorithm, parameter_server, senders, database)
+        answer = partial(_port, str(options.place), algorithm, parameter_server, senders, versions)
     global_step.parameter_server = parameter_server
     _restore(parameter_server)
-    _push_versions(parameter_server.bridge(), database, options, resources, operators)
+    _push_versions(parameter_server.bridge(), database, options, resources)
     if events is not None:
         events.begin(parameter_server.global_t())
     labels = PlotLabels(configuration.run_name, options.goal_episodes, options.goal_return)
@@ -204,17 +204,22 @@ def _database(
     return resources.enter_context(root.writer(name, "relaax-parameter-server"))
 
 
+def _stored(database: DatabaseWriter | None, operators: OperatorPort) -> StoredVersions | None:
+    """Return the versions of a database, where there is one; ``operators`` see them."""
+    if database is None:
+        return None
+    versions = StoredVersions(database)
+    operators.page("database", versions.shown)
+    return versions
+
+
 def _push_versions(
     values: ParameterLink,
     database: DatabaseWriter | None,
     options: ParameterServerOptions,
     resources: ExitStack,
-    operators: OperatorPort,
 ) -> None:
-    """Push what is learnt to its database, where there is one, until ``resources`` are closed.
-
-    ``operators`` see it.
-    """
+    """Push what is learnt to its database, where there is one, until ``resources`` are closed."""
     if database is not None:
         rule = TagRule(options.push_frequency_seconds, options.push_frequency_steps)
         in_s3 = options.database_aws_s3 is not None
@@ -222,7 +227,6 @@ def _push_versions(
         pusher = VersionPusher(values, database, rule, interval_s)
         resources.callback(pusher.close)
         pusher.begin()
-        operators.page("database", StoredVersions(database).shown)
 
 
 def _evaluate(
@@ -244,11 +248,10 @@ def _port(
     algorithm: Algorithm,
     parameter_server: ParameterServerBase,
     senders: SenderTotals,
-    database: DatabaseWriter | None,
+    versions: StoredVersions | None,
 ) -> RunningParameterServer:
     control = algorithm.BridgeControl
     names = [method_handlers(Leases())]
-    versions = None if database is None else StoredVersions(database)
     own = BridgeControl(senders, names, versions) if control is BridgeControl else control()
     return own.start_parameter_server(address, parameter_server.bridge())
 
