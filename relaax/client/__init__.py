@@ -14,6 +14,7 @@ The way of a message to the server:
 
 ``checks``             checks of states, rewards, flags and actions before they are sent
 ``action_masks``       masks of allowed actions beside a state
+``episode_info``       an environment's own numbers of an episode
 ``server_connection``  steps and answers on one connection, and its loss
 ``connector``          makes one connection after another; when it tries again, and gives up
 

@@ -13,6 +13,7 @@ import gymnasium
 import numpy as np
 
 from relaax.client.checks import single_flag, single_number
+from relaax.client.episode_info import with_floats
 from relaax.client.gymnasium_factory import Environment
 from relaax.client.gymnasium_observations import KeptObservations
 from relaax.client.gymnasium_spaces import GymnasiumSpace, leaves
@@ -56,6 +57,7 @@ def keep_and_check(
         seen,
         lambda reward: single_number(f"{name}: the reward", reward),
         lambda flag, value: single_flag(f"{name}: {flag}", value),
+        with_floats,
     )
     keep_observations(environment)
 
@@ -87,10 +89,14 @@ def _replace(
     seen: Callable[[Any], Any],
     earned: Callable[[Any], Any] = lambda reward: reward,
     ended: Callable[[str, Any], Any] = lambda name, flag: flag,
+    told: Callable[[Any], Any] = lambda info: info,
 ) -> None:
     """Let the methods of ``layer`` return replaced values, unless that was done before."""
     if not isinstance(vars(layer).get("step"), _Step):
-        layer.reset, layer.step = _Reset(layer.reset, seen), _Step(layer.step, seen, earned, ended)
+        layer.reset, layer.step = (
+            _Reset(layer.reset, seen),
+            _Step(layer.step, seen, earned, ended, told),
+        )
 
 
 # Objects, and not functions: a deep copy of an environment has copies of its methods.
@@ -116,6 +122,7 @@ class _Step:
     seen: Callable[[Any], Any]
     earned: Callable[[Any], Any]
     ended: Callable[[str, Any], Any]
+    told: Callable[[Any], Any]
 
     def __call__(self, action: Any) -> Any:
         observation, reward, terminated, truncated, info = self.step(action)
@@ -124,7 +131,7 @@ class _Step:
             self.earned(reward),
             self.ended("terminated", terminated),
             self.ended("truncated", truncated),
-            info,
+            self.told(info),
         )
 
 

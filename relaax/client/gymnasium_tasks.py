@@ -12,6 +12,7 @@ from gymnasium.wrappers import RecordVideo
 
 from relaax.client.action_masks import MaskReader
 from relaax.client.checks import single_flag, single_number
+from relaax.client.episode_info import EpisodeInfoReader
 from relaax.client.gymnasium_actions import (
     ExecutedActionReader,
     action_decoder,
@@ -62,6 +63,7 @@ class GymnasiumSimulator:
         self._encode = state_encoder(environment.observation_space)
         self._decode = action_decoder(environment.action_space)
         self._executed = ExecutedActionReader(environment.action_space)
+        self._numbers = EpisodeInfoReader((observer or RunObserver()).on_doubt)
 
     def restart(self) -> Any:
         """Start an episode and return its first state."""
@@ -74,14 +76,16 @@ class GymnasiumSimulator:
         made = self._decode(action)
         observation, reward, terminated, truncated, info = self._environment.step(made)
         is_terminated = single_flag("terminated", terminated)
+        is_truncated = single_flag("truncated", truncated)
         executed = self._executed.of_one(info, made, action)
         state = self._encode(observation)
         return Step(
             single_number("the reward", reward),
             state if is_terminated else self._masks.beside(state, info),
             is_terminated,
-            single_flag("truncated", truncated),
+            is_truncated,
             executed,
+            self._numbers.of(info) if is_terminated or is_truncated else {},
         )
 
     def close(self) -> None:

@@ -11,13 +11,14 @@ once for all reports of a call.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import compress
 from typing import Any, Protocol, Self, TypeAlias
 
 import numpy as np
 
 from relaax.client.action_masks import MaskedState
+from relaax.client.episode_info import send_numbers
 from relaax.client.vector_client import VectorClient
 from relaax.observations import mapped, named
 from relaax.protocol.binary import Answers
@@ -43,6 +44,8 @@ class AgentReport:
     is_truncated: bool = False
     #: The last observation of an episode that is cut off.
     final: Any = None
+    #: Of the last step of an episode: numbers of the environment's own, by name.
+    episode_info: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def flags(self) -> int:
@@ -100,6 +103,9 @@ class MultiAgentClient:
         ValueError as in ``send`` of ``VectorClient``, and KeyError for an agent that there is not.
         """
         steps = self._steps(reports)
+        for agent, report in reports.items():
+            if report.episode_info and (report.is_terminated or report.is_truncated):
+                send_numbers(self.metrics(), report.episode_info, self._numbers[agent])
         return _actions(reports, steps, self._client.exchange(steps))
 
     def metrics(self) -> Metrics:

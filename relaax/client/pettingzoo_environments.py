@@ -11,6 +11,7 @@ import numpy as np
 
 from relaax.client.action_masks import ACTION_MASK, MaskedState, MaskReader
 from relaax.client.checks import single_flag, single_number
+from relaax.client.episode_info import EpisodeInfoReader
 from relaax.client.gymnasium_actions import action_decoder, action_space_as_json
 from relaax.client.gymnasium_observations import observation_space_as_json, state_encoder
 from relaax.client.multi_agent_client import AgentReport
@@ -45,7 +46,9 @@ class PettingZooEnvironment(ABC):
         self._decode = {
             agent: action_decoder(environment.action_space(agent)) for agent in self.agents
         }
-        self._masks = MaskReader((observer or RunObserver()).on_doubt)
+        doubt = (observer or RunObserver()).on_doubt
+        self._masks = MaskReader(doubt)
+        self._numbers = EpisodeInfoReader(doubt)
         #: Those whose episode goes on.
         self._playing: set[str] = set()
 
@@ -83,11 +86,13 @@ class PettingZooEnvironment(ABC):
             self._playing.discard(agent)
             final = None if is_terminated else _final(self._state(agent, seen, info))
             earned = single_number("the reward", reward)
-            end = AgentReport(None, earned, False, is_terminated, is_truncated, final)
+            numbers = self._numbers.of(info)
+            end = AgentReport(None, earned, False, is_terminated, is_truncated, final, numbers)
             return None if starts else end
         self._playing.add(agent)
         earned = 0.0 if starts else single_number("the reward", reward)
-        return AgentReport(self._state(agent, seen, info), earned, starts)
+        state = self._state(agent, seen, info)
+        return AgentReport(state, earned, starts, episode_info=self._numbers.of(info))
 
     def _state(self, agent: str, seen: Any, info: Any) -> Any:
         """Return a copy, with its mask: it is sent after other agents' steps."""

@@ -2,7 +2,9 @@
 
 import enum
 import logging
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Any, NamedTuple, Protocol
 
 from relaax.client.failure import Failure
@@ -18,6 +20,8 @@ class EpisodeSummary:
     episode_return: float
     length: int
     seconds: float
+    #: The environment's own numbers, by name.
+    numbers: Mapping[str, float] = field(default_factory=dict)
 
 
 class RunObserver:
@@ -63,7 +67,8 @@ class Step(NamedTuple):
     ``state``: numbers, an array, or a dictionary of arrays. ``is_terminated``: the episode has come
     to its end; ``is_truncated``: it was cut short, for example by a time limit, and would have gone
     on from ``state``. ``executed``: the executed action, in the server's form, if it may differ
-    from the argument of ``apply``.
+    from the argument of ``apply``. ``episode_info``: of the last step of an episode, numbers of
+    the simulator's own by name.
     """
 
     reward: float
@@ -71,6 +76,7 @@ class Step(NamedTuple):
     is_terminated: bool
     is_truncated: bool
     executed: Any = None
+    episode_info: Mapping[str, float] = MappingProxyType({})
 
 
 class Simulator(Protocol):

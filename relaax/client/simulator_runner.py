@@ -7,6 +7,7 @@ from functools import partial
 from typing import Any, Generic, TypeVar
 
 from relaax.client.checks import single_flag, single_number
+from relaax.client.episode_info import send_numbers
 from relaax.client.failure import Failure
 from relaax.client.multi_agent_client import AgentClient
 from relaax.client.restarts import RESTARTS
@@ -139,10 +140,14 @@ class SimulatorRunner(EpisodeRunner[Client]):
             reward = single_number("the reward", step.reward)
             episode_return, length = episode_return + reward, length + 1
             self._observer.on_step()
-            if single_flag("terminated", step.is_terminated):
+            is_terminated = single_flag("terminated", step.is_terminated)
+            is_truncated = single_flag("truncated", step.is_truncated)
+            if is_terminated or is_truncated:
+                send_numbers(self._client.metrics(), step.episode_info)
+            if is_terminated:
                 self._client.reset(reward, action=step.executed)
                 break
-            if single_flag("truncated", step.is_truncated):
+            if is_truncated:
                 self._client.truncate(reward, step.state, action=step.executed)
                 break
             send = partial(self._client.send, reward, step.state, action=step.executed)

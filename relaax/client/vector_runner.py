@@ -10,6 +10,7 @@ from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv
 
 from relaax.client.action_masks import MaskReader
 from relaax.client.checks import as_rewards, checked_flags
+from relaax.client.episode_info import KEY, EpisodeInfoReader, send_numbers
 from relaax.client.gymnasium_actions import (
     EXECUTED_ACTION,
     ExecutedActionReader,
@@ -77,6 +78,7 @@ class VectorRunner(EpisodeRunner[VectorClient]):
         self._nobody = np.zeros(self._count, np.bool_)
         self._finals = FinalObservations(environments, self._encode, self._observer.on_doubt)
         self._masks = MaskReader(self._observer.on_doubt)
+        self._numbers = EpisodeInfoReader(self._observer.on_doubt)
 
     def _begin(self) -> Any:
         self._observer.environment_begins()
@@ -134,6 +136,7 @@ class VectorRunner(EpisodeRunner[VectorClient]):
         flags[begins | (is_over & acting)] |= START
         others, executed = self._executed_by_others(infos, stepped, is_over, actions)
         flags[others] |= EXECUTED
+        self._send_numbers(infos_of_ends(infos), is_over)
         reports = is_over | ~is_absent
         rewards = np.where(stepped, rewards, 0)[reports]
         (places,) = np.nonzero(acting)
@@ -147,6 +150,13 @@ class VectorRunner(EpisodeRunner[VectorClient]):
         if not self._starts_later:
             return self._finals.of(infos, cut_off, states, self._masks)
         return self._beside(states, infos, cut_off) if len(cut_off) else ()
+
+    def _send_numbers(self, infos: Mapping[str, Any], is_over: Array) -> None:
+        """Send the environments' own numbers of episodes that are over."""
+        if KEY in infos:
+            for index in np.flatnonzero(is_over).tolist():
+                numbers = self._numbers.of_environment(infos, index)
+                send_numbers(self._client.metrics(), numbers, index)
 
     def _executed_by_others(
         self, infos: Mapping[str, Any], stepped: Array, is_over: Array, made: Any

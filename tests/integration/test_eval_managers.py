@@ -5,6 +5,7 @@ import sys
 from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pytest
 from processes import REPOSITORY, wait_for
@@ -18,6 +19,21 @@ EXAMPLE = REPOSITORY / "examples" / "experiments" / "evaluated.py"
 TAG = "my_evaluation"
 GAMES = 3
 
+#: A number of its own: a share of the steps that win an episode.
+ENVIRONMENT = """
+from gymnasium.envs.classic_control import CartPoleEnv
+from gymnasium.wrappers import TimeLimit
+
+
+class Counted(TimeLimit):
+    def __init__(self):
+        super().__init__(CartPoleEnv(), 500)
+
+    def step(self, action):
+        *result, info = super().step(action)
+        return *result, {**info, "episode_info": {"win_rate": self._elapsed_steps / 500}}
+"""
+
 
 @pytest.mark.parametrize("name", ["evaluated", "evaluated-remote"])
 def test_the_tag_of_an_evaluation_moves_and_its_versions_get_metadata(
@@ -30,10 +46,12 @@ def test_the_tag_of_an_evaluation_moves_and_its_versions_get_metadata(
         ("eval_games_per_version: 20", f"eval_games_per_version: {GAMES}"),
         ("push_frequency_steps: 10", "push_frequency_steps: 1"),
         ("max_global_step: 60000", "max_global_step: 10_000_000"),
+        ("type_: CartPole-v1", "type_: counted.py:Counted"),
     ):
         assert before in text
         text = text.replace(before, after)
     (tmp_path / "evaluated.yaml").write_text(text)
+    (tmp_path / "counted.py").write_text(ENVIRONMENT)
     log = tmp_path / "log"
     run = [programs / "relaax-experiment", "run", "evaluated.yaml", "-f", "one"]
     with log.open("w") as output, subprocess.Popen(run, cwd=tmp_path, stdout=output) as running:
@@ -54,6 +72,7 @@ def test_the_tag_of_an_evaluation_moves_and_its_versions_get_metadata(
     root = DatabaseRoot(place, Type.METADATA)
     with closing(root.reader(DatabaseName(name, "one", "default"))) as database:
         require_metadata(database, versions, said)
+        require_queries(database)
 
 
 def require_metadata(
@@ -67,5 +86,20 @@ def require_metadata(
     for each in found:
         assert each.count >= GAMES
         assert each.md[EPISODE_LENGTH] == each.md[EPISODE_RETURN]  # a reward of 1 for each step
+        assert each.md["win_rate"] == pytest.approx(each.md[EPISODE_RETURN] / 500)
         if each.count == GAMES:
             assert f"{EPISODE_RETURN} {each.md[EPISODE_RETURN]:.4g}" in words[each.version]
+            assert f"win_rate {each.md['win_rate']:.4g}" in words[each.version]
+
+
+def require_queries(database: ParameterDatabase) -> None:
+    """Assert that a query leads to the versions whose environments have said so."""
+    found = [database.metadata_of(version) for version in database.list_versions()]
+    rates = {each.version: each.md["win_rate"] for each in found if each is not None and each.md}
+    mean = sum(rates.values()) / len(rates)
+    better = {version for version, rate in rates.items() if rate > mean}
+    assert 0 < len(better) < len(rates)
+    query = {"$match": {"md.win_rate": {"$gt": mean}}}
+    assert {database.version_of(query) for _ in range(20)} <= better
+    best: list[dict[str, Any]] = [{"$sort": {"md.win_rate": -1}}, {"$limit": 1}]
+    assert rates[database.version_of(best)] == max(rates.values())

@@ -12,6 +12,7 @@ import numpy as np
 from relaax.algorithm_base import ConfigBase, EvaluatedPolicy, FloatVector, PublishedInfo
 from relaax.client.action_masks import MaskReader, named_state
 from relaax.client.checks import single_flag, single_number
+from relaax.client.episode_info import EpisodeInfoReader
 from relaax.client.gymnasium_actions import EXECUTED_ACTION, ExecutedActionReader, action_decoder
 from relaax.client.gymnasium_edges import keep_observations
 from relaax.client.gymnasium_factory import Environment
@@ -60,6 +61,7 @@ class ActorEnvironment:
         self._encode = state_encoder(environment.observation_space)
         self._decode = action_decoder(environment.action_space)
         self._executed = ExecutedActionReader(environment.action_space)
+        self.numbers = EpisodeInfoReader((observer or RunObserver()).on_doubt)
 
     def reset(self, seed: int | None) -> tuple[Any, dict[str, Any]]:
         """Begin an episode; return its first state and what else is known of it."""
@@ -271,7 +273,8 @@ class Actor(ABC):
             if outcome.is_over:
                 self.post_episode()
                 seconds = time.perf_counter() - began
-                observer.on_episode(EpisodeSummary(total, self.current_step, seconds))
+                numbers = environment.numbers.of(outcome.info)
+                observer.on_episode(EpisodeSummary(total, self.current_step, seconds, numbers))
                 return
 
     def fetched_iteration(self) -> int | None:

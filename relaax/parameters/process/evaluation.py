@@ -13,6 +13,7 @@ from relaax.errors import CheckpointError, ConfigurationError, NoSuchVersion
 from relaax.parameters.database import DatabaseWriter
 from relaax.processes.identifiers import LATEST, require_tag
 from relaax.processes.periodic_tasks import Task, TasksThread
+from relaax.telemetry.episode_numbers import MOST_NUMBERS
 from relaax.telemetry.metrics import EPISODE_RETURN, Metrics
 from relaax.telemetry.throttled_log import RepeatedWarning
 
@@ -23,7 +24,7 @@ INTERVAL_S = 1.0
 
 #: Episodes of so many versions and streams wait to be counted, with so many names of numbers. More
 #: are dropped: that of the version that came first.
-MOST_WAITING, MOST_NAMES = 256, 32
+MOST_WAITING, MOST_NAMES = 256, MOST_NUMBERS + 2
 
 
 class Evaluated(NamedTuple):

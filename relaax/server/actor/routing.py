@@ -124,4 +124,10 @@ def _cut_off(report: AgentReport) -> AgentReport | None:
     if report.starts:
         has_end = report.is_terminated or report.is_truncated
         return replace(report, observation=None, starts=False) if has_end else None
-    return AgentReport(None, report.reward, is_truncated=True, final=report.observation)
+    return AgentReport(
+        None,
+        report.reward,
+        is_truncated=True,
+        final=report.observation,
+        episode_info=report.episode_info,
+    )

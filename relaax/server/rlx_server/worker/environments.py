@@ -1,8 +1,10 @@
 """A worker's environments: their slots, their places among all that train, and their episodes."""
 
 import time
-from collections.abc import Callable
+from collections import defaultdict
+from collections.abc import Callable, Mapping
 from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -13,12 +15,15 @@ from relaax.protocol.binary import Hello
 from relaax.server.rlx_server.tally import WorkerRow
 from relaax.server.rlx_server.worker.settings import seed_after
 from relaax.steps import UNNAMED_AGENT, Flags, IntArray, Steps, Transitions, read_transitions
+from relaax.telemetry.episode_numbers import EPISODE_INFO, MOST_NUMBERS, mistake_in_name
 from relaax.telemetry.interval_metrics import IntervalMetrics
 from relaax.telemetry.metrics import (
     EPISODE_LENGTH,
     EPISODE_RETURN,
     EPISODE_REWARD,
     EVALUATION_REWARD,
+    OF_CLIENT,
+    OF_EVALUATING_CLIENT,
     Metrics,
     store_evaluated,
 )
@@ -113,6 +118,16 @@ _NO_SCORES: FloatArray = np.zeros(0)
 _SUMMABLE = 1e290
 
 
+class Ended(NamedTuple):
+    """An episode that has ended."""
+
+    reward: float
+    length: int
+    seconds: float
+    #: The environment's own, by name.
+    numbers: Mapping[str, float]
+
+
 class NoEpisode(ProtocolError):
     """A reward came for a slot where no episode goes on."""
 
@@ -138,6 +153,8 @@ class Episodes:
         self._rewards = np.zeros(0)
         self._lengths = np.zeros(0, np.int64)
         self._started_at = np.zeros(0)
+        #: Of the environments' own, by slot and name.
+        self._numbers: defaultdict[int, dict[str, float]] = defaultdict(dict)
 
     def open(self, slots: IntArray) -> None:
         """Make room for ``slots``, where no episode goes on."""
@@ -145,6 +162,19 @@ class Episodes:
         for name in ("_is_running", "_rewards", "_lengths", "_started_at"):
             getattr(self, name).resize(size, refcheck=False)
         self._is_running[slots] = False
+        self._forget_numbers(slots)
+
+    def note(self, slot: int, name: str, y: float) -> None:
+        """Take a number of the episode in ``slot``; the last one of its ``name`` counts.
+
+        ProtocolError for a name that is not allowed, and for more than ``MOST_NUMBERS``.
+        """
+        if mistake := mistake_in_name(name):
+            raise ProtocolError(f"{EPISODE_INFO}{name}: {mistake}")
+        numbers = self._numbers[slot]
+        if name not in numbers and len(numbers) >= MOST_NUMBERS:
+            raise ProtocolError(f"an episode has more than {MOST_NUMBERS} numbers of its own")
+        numbers[name] = y
 
     def read(self, slots: IntArray, flags: Flags, rewards: FloatArray) -> Transitions:
         """Return the flags' meaning; NoEpisode for a step outside of episodes. Changes nothing."""
@@ -203,7 +233,12 @@ class Episodes:
         if len(rewards) and abs(total) < _SUMMABLE:
             self._means.add("episode/reward per step", total / len(rewards), len(rewards))
 
+    def _forget_numbers(self, slots: IntArray) -> None:
+        for slot in slots.tolist() if self._numbers else ():
+            self._numbers.pop(slot, None)
+
     def _start(self, slots: IntArray) -> None:
+        self._forget_numbers(slots)
         self._is_running[slots] = True
         self._rewards[slots] = 0.0
         self._lengths[slots] = 0
@@ -220,14 +255,19 @@ class Episodes:
         for slot in slots.reshape(-1, 1):
             reward, length = float(self._rewards[slot[0]]), int(self._lengths[slot[0]])
             if length and np.isfinite(reward):
-                self._store(slot, reward, length, now - float(self._started_at[slot[0]]))
+                seconds = now - float(self._started_at[slot[0]])
+                numbers = self._numbers.pop(int(slot[0]), {})
+                self._store(slot, Ended(reward, length, seconds, numbers))
 
-    def _store(self, slot: IntArray, reward: float, length: int, seconds: float) -> None:
+    def _store(self, slot: IntArray, episode: Ended) -> None:
         """Store the metrics of the episode that has ended in ``slot`` [1]."""
-        self._metrics.scalar(EPISODE_REWARD, reward)
-        self._means.add("episode/length", length)
-        self._means.add("episode/time", seconds)
-        self._means.add("episode/reward per time", reward / max(seconds, 1e-9))
+        self._metrics.scalar(EPISODE_REWARD, episode.reward)
+        self._means.add("episode/length", episode.length)
+        self._means.add("episode/time", episode.seconds)
+        self._means.add("episode/reward per time", episode.reward / max(episode.seconds, 1e-9))
+        for name, y in episode.numbers.items():
+            if abs(y) < _SUMMABLE:
+                self._means.add(f"{OF_CLIENT}{EPISODE_INFO}{name}", y)
 
 
 class EvaluationEpisodes(Episodes):
@@ -246,14 +286,17 @@ class EvaluationEpisodes(Episodes):
         super().__init__(metrics, most_steps=most_steps)
         self._policy_of = policy_of
 
-    def _store(self, slot: IntArray, reward: float, length: int, seconds: float) -> None:
+    def _store(self, slot: IntArray, episode: Ended) -> None:
         policy = self._policy_of(slot)
         step = None if policy is None else policy.global_t
-        self._metrics.scalar(EVALUATION_REWARD, reward, step)
-        self._metrics.scalar("evaluation/length", length, step)
+        self._metrics.scalar(EVALUATION_REWARD, episode.reward, step)
+        self._metrics.scalar("evaluation/length", episode.length, step)
+        for name, y in episode.numbers.items():
+            self._metrics.scalar(f"{OF_EVALUATING_CLIENT}{EPISODE_INFO}{name}", y, step)
         if policy is not None and policy.version is not None:
-            numbers = {EPISODE_RETURN: reward, EPISODE_LENGTH: length}
-            store_evaluated(self._metrics, numbers, policy.version, by_learner=policy.by_learner)
+            own = {EPISODE_RETURN: episode.reward, EPISODE_LENGTH: episode.length}
+            counted = {**episode.numbers, **own}
+            store_evaluated(self._metrics, counted, policy.version, by_learner=policy.by_learner)
 
     def _note_rewards(self, rewards: FloatArray) -> None:
         """Do nothing: metrics of each step belong to the training."""

@@ -125,6 +125,10 @@ class Responder:
         """Store a client's own metric, under a prefix that the service does not use."""
         self._metrics.scalar(self._of_client + metric.name, metric.y, metric.x)
 
+    def note(self, slot: int, name: str, y: float) -> None:
+        """Take a number of the episode in ``slot``; see ``Episodes``."""
+        self._episodes.note(slot, name, y)
+
     def answer(self, requests: list[Request], arrived_at: float) -> Iterator[Answer | Refusal]:
         """Yield the answer to each request; they arrived at ``arrived_at``."""
         yield from self._answer(requests, arrived_at)

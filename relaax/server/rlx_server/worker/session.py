@@ -9,13 +9,14 @@ import numpy.typing as npt
 
 from relaax.algorithm_base import Evaluation
 from relaax.configuration.announced_spaces import AnnouncedSpaces, Doubt
-from relaax.errors import InvalidState
+from relaax.errors import InvalidState, ProtocolError
 from relaax.processes.run_variables import other_run
 from relaax.protocol import binary, json
-from relaax.protocol.binary import ErrorCode, Hello, Welcome
+from relaax.protocol.binary import ErrorCode, Hello, Metric, Welcome
 from relaax.protocol.connection import Payload
 from relaax.server.rlx_server.worker.settings import WorkerSettings
 from relaax.steps import UNNAMED_AGENT, AgentName, IntArray, Steps
+from relaax.telemetry.episode_numbers import EPISODE_INFO
 
 if TYPE_CHECKING:
     from relaax.server.rlx_server.worker.responder import Responder
@@ -168,7 +169,7 @@ class Session:
         message = self._codec.decode(payload)
         if isinstance(message, Steps):
             return self._named(message) if self._agents else message
-        self._slots_of(self.evaluation).store(message)
+        self._store(message)
         return None
 
     def encoded(self, actions: Actions, scores: FloatArray) -> bytes:
@@ -193,6 +194,21 @@ class Session:
         self._agents = beginning.agents
         self._on_begin(self._settings.most_bytes(hello.environments))
         return beginning
+
+    def _store(self, metric: Metric) -> None:
+        """Store a metric, or a number of an episode that goes on."""
+        responder = self._slots_of(self.evaluation)
+        if not metric.name.startswith(EPISODE_INFO):
+            responder.store(metric)
+            return
+        number = metric.x or 0.0
+        if not (number.is_integer() and 0 <= number < len(self.slots)):
+            raise ProtocolError(
+                f"the x of {metric.name} is the number of an environment on this connection, below "
+                f"{len(self.slots)}, and not {number:g}"
+            )
+        name = metric.name.removeprefix(EPISODE_INFO)
+        responder.note(int(self.slots[int(number)]), name, metric.y)
 
     def _named(self, steps: Steps) -> Steps:
         """Return steps with the names of their agents."""

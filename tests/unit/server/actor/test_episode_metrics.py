@@ -47,6 +47,22 @@ def test_a_score_is_one_of_a_version_where_that_is_known(iteration):
     ]
 
 
+def test_the_environments_own_numbers_are_stored_beside_them():
+    episode = EpisodeSummary(12.0, 5, 0.5, {"won": 1.0})
+    trained, evaluated = Scalars(), Scalars()
+    with closing(EpisodeMetrics(trained, TRAINING, RunObserver())) as episodes:
+        episodes.on_episode(episode)
+    with closing(
+        EpisodeMetrics(
+            evaluated, EVAL_DETERMINISTIC, RunObserver(), lambda: EvaluatedPolicy(3, 1000)
+        )
+    ) as episodes:
+        episodes.on_episode(episode)
+    assert ("client/episode_info/won", 1.0, None) in trained.stored
+    assert ("evaluation/client episode_info/won", 1.0, 1000) in evaluated.stored
+    assert ("evaluation/episode by version won", 1.0, 3) in evaluated.stored
+
+
 def test_else_it_is_one_of_the_learners_step():
     scores = stored(EVAL_DETERMINISTIC, lambda: None, lambda: 40)
     assert ("evaluation/reward by iteration", 12.0, 40) in scores

@@ -118,6 +118,13 @@ class Joining:
         return self.reports
 
 
+def test_the_numbers_of_an_agent_that_is_cut_off_are_those_of_its_last_step():
+    reports = {"left": AgentReport([1.0], reward=2.0, episode_info={"won": 0.5})}
+    environment = CountedEnvironment(Joining(reports), Resets(), longest=1)
+    environment.restart()
+    assert environment.apply({"left": 0})["left"].episode_info == {"won": 0.5}
+
+
 def test_an_agent_that_joins_late_is_left_out_and_one_that_would_start_again_ends():
     reports = {
         "left": AgentReport([1.0], reward=2.0, starts=True, is_terminated=True),

@@ -117,6 +117,76 @@ def test_a_score_of_a_version_by_the_learners_count_is_one_of_that(served, train
     }
 
 
+def tell(client, name, y, environment=None):
+    client.connection.send(binary.encode_metric(Metric(f"episode_info/{name}", y, environment)))
+
+
+def test_a_number_of_an_environments_own_belongs_to_the_version_that_played_the_episode(
+    served, training
+):
+    client = BinaryClient(served, environments=2, evaluate=MODE)
+    client.ask([0, 1], [START, START], [0.0, 0.0], [1.0, 1.0])
+    training.evaluators[MODE].newest = EvaluatedPolicy(8, 800)
+    tell(client, "won", 1.0, 0.0)
+    tell(client, "won", 0.25, 1.0)
+    client.ask([0], [TERMINATED | START], [2.0], [1.0])
+    tell(client, "won", 0.0)  # the first environment
+    client.ask([0], [TERMINATED], [3.0])
+    client.ask([1], [TRUNCATED | FINAL], [4.0], (), [1.0])
+    found = scores(served)
+    assert found["episode by version won"] == [(1.0, 5), (0.0, 8), (0.25, 5)]
+    assert found["client episode_info/won"] == [(1.0, 500), (0.0, 800), (0.25, 500)]
+    names = [name for name, _, _ in served.stored.values if "by version" in name]
+    assert names[-1] == "evaluation/episode by version episode_return"
+
+
+def test_a_number_of_an_episode_that_is_given_up_is_not_one_of_the_next(served):
+    client = BinaryClient(served, evaluate=MODE)
+    client.ask([0], [START], [0.0], [1.0])
+    tell(client, "won", 1.0)
+    client.ask([0], [START], [0.0], [1.0])
+    client.ask([0], [TERMINATED], [2.0])
+    assert "episode by version won" not in scores(served)
+
+
+def test_the_numbers_of_episodes_that_are_learnt_from_are_metrics_of_clients(served):
+    client = BinaryClient(served)
+    client.ask([0], [START], [0.0], [1.0])
+    tell(client, "won", 1.0)
+    tell(client, "won", 0.5)  # the last one counts
+    client.ask([0], [TERMINATED], [2.0])
+    served.end()
+    assert served.stored.of("client/episode_info/won") == [0.5]
+
+
+@pytest.mark.parametrize(
+    ("name", "environment", "reason"),
+    [
+        ("win rate", 0.0, "letters, digits and _"),
+        ("episode_return", 0.0, "the service counts that itself"),
+        ("won", 1.0, "below 1, and not 1"),
+        ("won", 0.5, "below 1, and not 0.5"),
+    ],
+)
+def test_a_number_without_a_proper_name_or_environment_is_refused(
+    served, name, environment, reason
+):
+    client = BinaryClient(served, evaluate=MODE)
+    client.ask([0], [START], [0.0], [1.0])
+    tell(client, name, 1.0, environment)
+    with pytest.raises(binary.Error, match=reason):
+        client.ask([0], [TERMINATED], [2.0])
+
+
+def test_an_episode_has_thirty_numbers_at_most(served):
+    client = BinaryClient(served)
+    client.ask([0], [START], [0.0], [1.0])
+    for number in range(31):
+        tell(client, f"n{number}", 1.0)
+    with pytest.raises(binary.Error, match="more than 30 numbers"):
+        client.ask([0], [TERMINATED], [2.0])
+
+
 def test_an_episode_that_is_given_up_or_lost_has_no_score(served):
     client = BinaryClient(served, evaluate=MODE)
     client.ask([0], [START], [0.0], [1.0])
