@@ -43,7 +43,9 @@ class Slurm:
         (self._directory / "state").mkdir(parents=True)
         self._control = machines.add()
         nodes = {f"node{number}": machines.add() for number in range(1, count + 1)}
-        lines = [f"NodeName={n} NodeAddr={m.address} CPUs=4" for n, m in nodes.items()]
+        lines = [
+            f"NodeName={n} NodeAddr={m.address} CPUs=4 RealMemory=8192" for n, m in nodes.items()
+        ]
         self._file = self._directory / "slurm.conf"
         self._file.write_text(
             _CONFIGURATION.format(

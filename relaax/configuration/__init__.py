@@ -16,6 +16,7 @@
 ``announced_spaces``    compares the spaces of environments with the algorithm's
 ``first_look``          doubtful values in the first steps of environments
 ``space_check``         checks the spaces that the algorithm gives
+``addresses``           puts other addresses in the place of those in options
 ``actor_agents``        reads the groups of agents of an actor worker
 ``access``              begins a server, and guards a process as its options say
 """

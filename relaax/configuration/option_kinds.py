@@ -136,6 +136,14 @@ def _named_place(value: Any) -> Any:
         raise ValueError(str(error)) from error
 
 
+def _moved(value: Any) -> Any:
+    """Take OLD=NEW for two addresses."""
+    if isinstance(value, dict):
+        return value
+    pairs = [str(each).partition("=") for each in value]
+    return {_address(old): _address(new) for old, _, new in pairs}
+
+
 def _one_or_more(value: Any) -> Any:
     return Addresses(_addresses([value] if isinstance(value, (str, Address)) else value))
 
@@ -272,6 +280,9 @@ AddressOption = Annotated[Address, BeforeValidator(_address), Flag("HOST:PORT")]
 ProxyOption = Annotated[Address, BeforeValidator(_proxy), Flag("http://HOST:PORT")]
 AddressesOption = Annotated[
     tuple[Address, ...], BeforeValidator(_addresses), Flag("HOST:PORT", takes_several=True)
+]
+MovedOption = Annotated[
+    dict[Address, Address], BeforeValidator(_moved), Flag("HOST:PORT=HOST:PORT", takes_several=True)
 ]
 #: Addresses, or one name at a registry.
 InferenceServersOption = Annotated[

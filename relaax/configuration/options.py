@@ -381,6 +381,11 @@ class ActorOptions(DeliveringOptions, LogOptions, AccessOptions):
         "a file with groups of agents, each of which has a policy and a way of its steps; an "
         "experiment writes it",
     )
+    moved: kinds.MovedOption = option(
+        {},
+        "with --agents: servers listen at the second address that the files of the groups have at "
+        "the first; a launcher says so on a cluster",
+    )
     mode: kinds.ActorModeOption = option(
         "training",
         "the purpose of acting: 'training', or 'eval_deterministic' and 'eval_stochastic', from "
@@ -442,6 +447,8 @@ class ActorOptions(DeliveringOptions, LogOptions, AccessOptions):
                 "--fetch-parameter-interval: must be a whole number of "
                 f"{self.fetch_parameter_mode}s, is {interval:g}"
             )
+        if self.agents is None and self.moved:
+            raise ConfigurationError("--moved: has no effect without --agents")
         if self.agents is not None:
             self.require_none_of(
                 (

@@ -43,8 +43,8 @@ class ActorGroup:
     seed: int
     #: The place of their trainer among those of each sample stream.
     places: Sequence[int]
-    #: The GPU, or the part of one, that all of them share.
-    gpu: float = 0.0
+    #: The resources of each.
+    scheduling: Scheduling
 
 
 class Trial:
@@ -53,6 +53,9 @@ class Trial:
     ``free_port`` returns a port that nothing listens at, another one with each call. ``gpus`` are
     those of this machine, as CUDA names them; None where all workers are to run without.
     ``registry`` is ``etcd://HOST:PORT``, for names of streams; None for the parameter servers.
+    ``access`` is the section ``access`` of all processes, or its file. On a cluster
+    (``is_on_cluster``) each actor worker is a process, and the cluster gives GPUs to processes:
+    ``gpus`` is None, or empty.
     """
 
     def __init__(
@@ -62,9 +65,14 @@ class Trial:
         free_port: Callable[[], int],
         gpus: Sequence[str] | None = None,
         registry: str | None = None,
+        access: Mapping[str, Any] | str | None = None,
+        *,
+        is_on_cluster: bool = False,
     ) -> None:
         self.experiment = experiment
         self.directory = directory
+        self._access = access
+        self._is_on_cluster = is_on_cluster
         trainers = experiment.config.trainers
         self.policies: dict[str, TrainedPolicy] = {}
         for name in dict.fromkeys(trainer.policy_name for trainer in trainers):
@@ -74,8 +82,12 @@ class Trial:
             self.policies[name] = TrainedPolicy(name, own, buffers, ports)
         self._routes = Routes(experiment, directory.name, self.policies, registry)
         self.actor_groups = list(self._grouped_actors())
-        #: The GPU of each process that wants one, by its name.
-        self.gpus = {} if gpus is None else placed(self._wanted_gpus(), gpus)
+        #: The GPU of each process that wants one, by its name; "" where a cluster chooses it.
+        self.gpus: dict[str, str] = {}
+        if gpus is not None and is_on_cluster:
+            self.gpus = {name: "" for name, each in self.resources().items() if each.gpu}
+        elif gpus is not None:
+            self.gpus = placed(self._wanted_gpus(), gpus)
 
     def write(self) -> Path:
         """Write the files, and return the Procfile.
@@ -155,27 +167,48 @@ class Trial:
             found[group.name] = group.worker.worker_info
         return found
 
+    def resources(self) -> dict[str, Scheduling]:
+        """Return by line what a process of it needs; of actor workers each one.
+
+        A line that is no worker's, such as that of a parameter server, has the default.
+        """
+        found = {name: Scheduling() for name, _ in self.lines()}
+        seen: Counter[str] = Counter()
+        for trainer, scheduling in self._scheduled("trainers"):
+            name = f"{trainer.policy_name}-trainer"
+            found[f"{name}{seen[name]}"] = scheduling
+            seen[name] += 1
+        for buffer, scheduling in self._scheduled("buffers"):
+            policy = next(each for each in self.policies.values() if buffer in each.buffers)
+            name = f"{policy.name}-buffer"
+            found[f"{name}{seen[name]}"] = scheduling
+            seen[name] += 1
+        for number, (_, scheduling) in enumerate(self._scheduled("policies")):
+            found[f"policy{number}"] = scheduling
+        return found | {group.name: group.scheduling for group in self.actor_groups}
+
+    def counts(self) -> dict[str, int]:
+        """Return how many processes each group of actors is, by its line; 1 on this machine."""
+        return {
+            group.name: group.count if self._is_on_cluster else 1 for group in self.actor_groups
+        }
+
     def _start(self, name: str) -> str:
         """Return the beginning of a line: its process sees its own GPU, or none."""
+        if self._is_on_cluster and name in self.gpus:
+            return "exec"
         return f"exec env CUDA_VISIBLE_DEVICES={self.gpus.get(name, '')}"
 
     def _wanted_gpus(self) -> dict[str, float]:
-        """Return the GPU, or the part of one, that each line wants."""
-        wanted: dict[str, float] = {}
-        seen: Counter[str] = Counter()
-        for trainer, scheduling in self._scheduled("trainers"):
-            name = trainer.policy_name
-            wanted[f"{name}-trainer{seen[name]}"] = scheduling.gpu
-            seen[name] += 1
-        for number, (_, scheduling) in enumerate(self._scheduled("policies")):
-            wanted[f"policy{number}"] = scheduling.gpu
+        """Return the GPU, or the part of one, that each line wants on this machine."""
+        wanted = {name: each.gpu for name, each in self.resources().items()}
         for group in self.actor_groups:
-            if group.gpu > 1:
+            wanted[group.name] = gpu = group.count * group.scheduling.gpu
+            if gpu > 1:
                 raise ConfigurationError(
-                    f"gpu: the {group.count} actors of {group.name} want {group.gpu:g} GPUs, and "
+                    f"gpu: the {group.count} actors of {group.name} want {gpu:g} GPUs, and "
                     "actors that are alike share one: give each a smaller part"
                 )
-            wanted[group.name] = group.gpu
         return wanted
 
     def _scheduled(self, kind: str) -> list[tuple[Any, Scheduling]]:
@@ -185,18 +218,15 @@ class Trial:
 
     def _grouped_actors(self) -> Iterator[ActorGroup]:
         """Yield the actors that are alike, and deliver to the same learners."""
-        actors = self.experiment.config.actors
-        scheduling = self.experiment.scheduling.of_each("actors")
         first = 0
-        for number, (actor, same) in enumerate(groupby(actors)):
+        for number, ((actor, scheduling), same) in enumerate(groupby(self._scheduled("actors"))):
             count = len(list(same))
             shares: dict[tuple[int, ...], list[int]] = {}
             for index in range(first, first + count):
                 shares.setdefault(self._routes.places(actor, index), []).append(index)
             for place, (places, share) in enumerate(shares.items()):
                 name = f"actors{number}" + (f"-{place}" if len(shares) > 1 else "")
-                gpu = sum(scheduling[index].gpu for index in share)
-                yield ActorGroup(name, actor, len(share), 1 + first, places, gpu)
+                yield ActorGroup(name, actor, len(share), 1 + first, places, scheduling)
                 first += len(share)
 
     def _actor_line(self, group: ActorGroup) -> tuple[str, list[str]]:
@@ -215,7 +245,8 @@ class Trial:
         if actor.env.args:
             words += ["--env-kwargs", json.dumps(actor.env.args)]
         words += ["--agents", str(self._file_of(_ACTORS, group.name))]
-        return group.name, [*words, "--actors", str(group.count), "--seed", str(group.seed)]
+        actors = 1 if self._is_on_cluster else group.count
+        return group.name, [*words, "--actors", str(actors), "--seed", str(group.seed)]
 
     def agents_of(self, group: ActorGroup) -> dict[str, Any]:
         """Return the file of a group of actors: each specification's policy and sink."""
@@ -277,6 +308,7 @@ class Trial:
             "relaax-replay-server": to_server,
             "relaax-inference-server": to_server,
             "relaax-actor": to_server,
+            **({} if self._access is None else {"access": self._access}),
             "algorithm": section,
         }
 

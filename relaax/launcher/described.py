@@ -11,6 +11,8 @@ from typing import Any
 
 from relaax.address import Address
 from relaax.configuration import AlgorithmSection, Configuration
+from relaax.configuration.actor_agents import read_agents
+from relaax.configuration.addresses import known_addresses, with_addresses
 from relaax.configuration.commands import (
     ACTOR,
     INFERENCE_SERVER,
@@ -65,6 +67,10 @@ TO_RLX_SERVER = "--rlx-server"
 
 #: An address that no other process is told: operators know it as it is written.
 FOR_OPERATORS = "--http-bind"
+
+#: With ``--agents`` the file has these of each group, and another option says where servers are.
+_OF_GROUPS = ("--learner", "--parameter-server")
+MOVED = "--moved"
 
 #: Hosts of this machine: in addresses to connect to, and those in addresses to listen at, too.
 THIS_MACHINE = ("localhost", "127.0.0.1")
@@ -174,8 +180,8 @@ class Described:
             if several and all(isinstance(each, Address) for each in several):
                 found[str(option.alias)] = several
         others = ["--bind", FOR_OPERATORS, "--proxy"]
-        if getattr(self.options, "agents", None) is not None:  # its file has those of each group
-            others += ["--learner", "--parameter-server"]
+        if getattr(self.options, "agents", None) is not None:
+            others += _OF_GROUPS
         for each in others:
             found.pop(each, None)
         return found
@@ -340,11 +346,30 @@ def _flags(
     process: Described, new: Mapping[Address, Address], place: Address | None
 ) -> Iterator[str]:
     """Yield the flags of a program of RELAAX for those addresses that are not as it knows them."""
-    for option, known in process.addresses().items():
-        now = [new.get(address, address) for address in known]
-        if now != list(known):
-            yield from (option, *map(str, now))
+    known = process.options
+    if known is not None:
+        now = with_addresses(known, new)
+        for name, option in type(known).model_fields.items():
+            value = getattr(now, name)
+            is_told = str(option.alias) in _OF_GROUPS and getattr(known, "agents", None) is not None
+            if value != getattr(known, name) and not is_told:
+                several = value if isinstance(value, tuple) else (value,)
+                yield from (str(option.alias), *map(str, several))
+    if moved := [f"{old}={new[old]}" for old in _addresses_of_groups(known) if old in new]:
+        yield from (MOVED, *moved)
     if place is not None and process.listens not in (None, place):
         yield from ("--bind", str(place))
     if process.copy and process.for_operators is not None:
         yield from (FOR_OPERATORS, str(process.for_operators))
+
+
+def _addresses_of_groups(options: Any) -> list[Address]:
+    """Return the addresses in the file of an actor's groups, and in the files that this names."""
+    agents: Path | None = getattr(options, "agents", None)
+    if agents is None:
+        return []
+    found: dict[Address, None] = {}
+    for group in read_agents(agents).groups:
+        words = [*group.arguments, "--env", str(options.env)]
+        found |= dict.fromkeys(known_addresses(load(ACTOR, words).options))
+    return list(found)

@@ -8,7 +8,9 @@ import sys
 from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 from relaax import __version__
 from relaax.configuration import run_command
@@ -19,13 +21,23 @@ from relaax.experiments.files import experiments_in, file_of, load_experiment
 from relaax.experiments.routes import HOST
 from relaax.experiments.trial import Trial
 from relaax.experiments.written import NamedExperiment, to_yaml
-from relaax.launcher.main import add_run_options, run_procfile, run_rules
+from relaax.launcher.described import Needs
+from relaax.launcher.main import (
+    OnMachines,
+    Target,
+    add_placement,
+    add_run_options,
+    run_procfile,
+    run_rules,
+    target_of,
+)
 from relaax.launcher.new_application import write_new_folder
 from relaax.launcher.ports import free_port, reserved
 from relaax.launcher.run_record import RunRecorder
 from relaax.launcher.runner import Keys
 from relaax.launcher.trial_commands import ORDERLY, TrialPlace, show_logs, show_status, stop_trial
 from relaax.names.paths import ETCD, NamedPlace
+from relaax.net.access.process_access import INSECURE, is_allowed_to_be_insecure
 from relaax.processes.directory_lock import owned
 from relaax.processes.whole_numbers import natural, positive
 
@@ -52,6 +64,9 @@ _MEANINGS = {
 
 #: Those that read a file of experiments; others are about a trial that was run.
 _OF_FILES = ("run", "show", "list")
+
+#: The values of ``--on``.
+_LOCAL, _RAY, _SLURM = "local", "ray", "slurm"
 
 _RUNS_ALREADY = "stop that with relaax-experiment stop, or name another trial with -f"
 
@@ -109,6 +124,7 @@ def _parser() -> argparse.ArgumentParser:
             _add_trial(command)
         if name == "run":
             add_run_options(command)
+            _add_machines(command)
             command.add_argument(
                 "--gpus",
                 type=natural,
@@ -159,6 +175,26 @@ def _add_trial(command: argparse.ArgumentParser) -> None:
     )
 
 
+def _add_machines(command: argparse.ArgumentParser) -> None:
+    command.add_argument(
+        "--on",
+        type=partial(target_of, names=(_LOCAL, _RAY, _SLURM)),
+        default=Target(_LOCAL, ""),
+        metavar="ENGINE",
+        help="'local' (default): on this machine; 'ray' or 'ray=ADDRESS': on a Ray cluster (pip "
+        "install 'relaax[ray]'); 'slurm': in the Slurm allocation that this runs in. The machines "
+        "share this folder and --directory",
+    )
+    add_placement(command)
+    command.add_argument(
+        "--access",
+        type=Path,
+        metavar="FILE",
+        help="how processes are guarded: a YAML file with keys such as --tls-cert and "
+        f"--auth-token-file, or --insecure: true ({INSECURE}=1 is the same)",
+    )
+
+
 def _add_log(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "process", nargs="?", metavar="PROCESS", help="a name that status shows (default: all)"
@@ -198,9 +234,17 @@ def _run(arguments: argparse.Namespace) -> int:
                 resources.enter_context(holder)
                 return taken[-1]
 
+    is_on_cluster = arguments.on.name != _LOCAL
     with resources, owned(place.folder, f"{_NAME} run", wait_s=0, advice=_RUNS_ALREADY):
-        gpus = _gpus(arguments.gpus)
-        trial = Trial(experiment, place.folder, next_port, gpus, arguments.registry)
+        trial = Trial(
+            experiment,
+            place.folder,
+            next_port,
+            _gpus_of_cluster(arguments) if is_on_cluster else _gpus(arguments.gpus),
+            arguments.registry,
+            _access(arguments),
+            is_on_cluster=is_on_cluster,
+        )
         procfile = trial.write()
         print(f"{place} in {place.folder}", flush=True)
         record = RunRecorder(place.record)
@@ -212,12 +256,42 @@ def _run(arguments: argparse.Namespace) -> int:
         rules = run_rules(arguments)
         timeout_s = rules.timeout_s or experiment.config.timeout_seconds
         rules = replace(rules, timeout_s=timeout_s, keys=keys)
-        status = run_command(_NAME, lambda: run_procfile(procfile, place.log, rules, record))
+        machines = _machines(arguments, trial) if is_on_cluster else None
+        run = partial(run_procfile, procfile, place.log, rules, record, machines)
+        status = run_command(_NAME, run)
         record.note_status(status)
         failure = None if status in ORDERLY else record.failure()
         if failure is not None:
             print(f"{_NAME}: error: {failure}", file=sys.stderr)
         return status
+
+
+def _machines(arguments: argparse.Namespace, trial: Trial) -> OnMachines:
+    """Return the machines of a cluster, and what each process of a trial needs there."""
+    needs = {
+        name: Needs(each.cpu, each.gpu if name in trial.gpus else 0.0, each.mem / 1024)
+        for name, each in trial.resources().items()
+    }
+    return OnMachines(arguments.on, arguments.placement, trial.counts(), needs)
+
+
+def _access(arguments: argparse.Namespace) -> dict[str, Any] | str | None:
+    """Return the section ``access`` of all processes, or its file, where one is given.
+
+    ConfigurationError where other machines would be refused.
+    """
+    if arguments.access is not None:
+        return str(arguments.access.resolve())
+    if is_allowed_to_be_insecure():
+        return {"--insecure": True}
+    if arguments.on.name != _LOCAL:
+        raise ConfigurationError(
+            f"--on {arguments.on.name}: servers listen where other machines reach them: give "
+            "--access FILE with the files that 'relaax-certificates FOLDER HOST ...' makes, or "
+            f"with '--insecure: true', or set {INSECURE}=1, on a network where everybody may use "
+            "these ports"
+        )
+    return None
 
 
 def _etcd(text: str) -> str:
@@ -228,6 +302,16 @@ def _etcd(text: str) -> str:
     if place.scheme != ETCD:
         raise argparse.ArgumentTypeError(f"must be {ETCD}HOST:PORT, is {text!r}")
     return text
+
+
+def _gpus_of_cluster(arguments: argparse.Namespace) -> list[str] | None:
+    """Return no names of GPUs, which a cluster chooses; None where all run without."""
+    if arguments.gpus:
+        raise ConfigurationError(
+            f"--gpus {arguments.gpus}: no effect with --on {arguments.on.name}, whose machines "
+            "give GPUs to workers that ask for them; --gpus 0 lets all run without"
+        )
+    return None if arguments.gpus == 0 else []
 
 
 def _gpus(count: int | None) -> list[str] | None:

@@ -168,12 +168,12 @@ class LivePrinter:
         """Let the names of processes stand in one column."""
         self._printer.width = max(map(len, names))
 
-    def note_start(self, name: str, group: int) -> None:
+    def note_start(self, name: str, group: int, host: str) -> None:
         """Take note of the number of a process that was started."""
         if self._log is not None:
             self._log.pids[name] = group
         if self._record is not None:
-            self._record.note_start(name, group)
+            self._record.note_start(name, group, host)
 
     def note_end(self, name: str, status: int) -> None:
         """Take note of the end of a process."""

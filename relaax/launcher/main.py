@@ -28,10 +28,11 @@ import os
 import secrets
 import signal
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from relaax import __version__
 from relaax.configuration import run_command
@@ -91,10 +92,20 @@ stops."""
 
 @dataclass(frozen=True)
 class Target:
-    """The value of --on: ``ray``, with the address of a cluster, or ``slurm``."""
+    """The value of --on: ``ray``, with the address of a cluster, or another engine."""
 
     name: str
     address: str
+
+
+@dataclass(frozen=True)
+class OnMachines:
+    """The machines of a run, and by line how many processes there are, with which needs."""
+
+    target: Target
+    placement: Placement
+    counts: Mapping[str, int]
+    needs: Mapping[str, Needs]
 
 
 def main() -> int:
@@ -109,13 +120,26 @@ def main() -> int:
     return run_command(_NAME, lambda: _carry_out(arguments, run_rules(arguments)))
 
 
-def run_procfile(procfile: Path, log_file: Path, rules: RunRules, record: RunRecorder) -> int:
-    """Run a Procfile on this machine and return the exit status; ConfigurationError.
+def run_procfile(
+    procfile: Path,
+    log_file: Path,
+    rules: RunRules,
+    record: RunRecorder,
+    machines: OnMachines | None = None,
+) -> int:
+    """Run a Procfile and return the exit status; ConfigurationError.
 
-    The ``record`` has the state of the run.
+    The ``record`` has the state of the run. Keys of ``rules`` are those of lines. Without
+    ``machines`` all processes run on this one.
     """
     arguments = _parser().parse_args([])
     arguments.procfile, arguments.log_file = procfile, log_file
+    if machines is not None:
+        arguments.on, arguments.placement = machines.target, machines.placement
+        arguments.concurrency = machines.counts
+        arguments.cpus = {line: each.cpus for line, each in machines.needs.items()}
+        arguments.gpus = {line: each.gpus for line, each in machines.needs.items()}
+        arguments.memory = {line: each.memory_gib for line, each in machines.needs.items()}
     return _carry_out(arguments, rules, record)
 
 
@@ -226,7 +250,7 @@ def _parser() -> argparse.ArgumentParser:
     engines = parser.add_argument_group("on many machines")
     engines.add_argument(
         "--on",
-        type=_target,
+        type=target_of,
         default=None,
         metavar="ENGINE",
         help="'ray' or 'ray=ADDRESS': on a Ray cluster (pip install 'relaax[ray]'); 'slurm': in "
@@ -241,14 +265,7 @@ def _parser() -> argparse.ArgumentParser:
             metavar="NAME=N,...",
             help=f"{meaning} for each process of these lines",
         )
-    engines.add_argument(
-        "--placement",
-        type=Placement,
-        choices=list(Placement),
-        default=Placement.SPREAD,
-        metavar="{spread,pack}",
-        help="whether processes are on as many or as few machines as possible (default: spread)",
-    )
+    add_placement(engines)
     parser.add_argument(
         "--log-file",
         type=Path,
@@ -281,6 +298,18 @@ def add_run_options(parser: argparse.ArgumentParser) -> None:
         type=_seconds,
         metavar="SECONDS",
         help="stop all processes after so long, as Ctrl-C does, with exit status 124",
+    )
+
+
+def add_placement(engines: Any) -> None:
+    """Add the option that says how processes are distributed over machines."""
+    engines.add_argument(
+        "--placement",
+        type=Placement,
+        choices=list(Placement),
+        default=Placement.SPREAD,
+        metavar="{spread,pack}",
+        help="whether processes are on as many or as few machines as possible (default: spread)",
     )
 
 
@@ -370,7 +399,10 @@ def _run(
     try:
         with _engine_of(processes, arguments, printer.interval_s) as engine:
             turns = {process.name: process.turn_to_stop for process in processes}
-            return Runner(turns, engine, printer, rules).run()
+            keys = {
+                each.name: rules.keys[each.line] for each in processes if each.line in rules.keys
+            }
+            return Runner(turns, engine, printer, replace(rules, keys=keys)).run()
     finally:
         printer.close()
         if log is not None:
@@ -405,10 +437,12 @@ def _stop_when_the_terminal_closes() -> None:
         signal.signal(signal.SIGHUP, lambda number, frame: signal.raise_signal(signal.SIGTERM))
 
 
-def _target(text: str) -> Target:
+def target_of(text: str, names: Sequence[str] = ("ray", "slurm")) -> Target:
+    """Return the engine of these ``names``; of ``ray`` alone with an address."""
     name, separator, address = text.partition("=")
-    if name not in ("ray", "slurm") or (separator and (name == "slurm" or not address)):
-        raise argparse.ArgumentTypeError(f"must be ray, ray=ADDRESS or slurm, is {text!r}")
+    if name not in names or (separator and (name != "ray" or not address)):
+        known = ", ".join(("ray=ADDRESS", *names))
+        raise argparse.ArgumentTypeError(f"must be one of {known}, is {text!r}")
     return Target(name, address)
 
 

@@ -32,7 +32,10 @@ def free_port(host: str, preferred: int, taken: Collection[int]) -> int:
     """Return ``preferred``, or the first one above it that is free here and not ``taken``.
 
     It is near the servers' own ports, so that no outgoing connection gets it meanwhile, as port 0.
+    A server that prefers 0 lets the system choose, and others find it by a name.
     """
+    if not preferred:
+        return 0
     for port in range(preferred, MAX_PORT + 1):
         if port not in taken and not _is_taken(Address(host, port)):
             return port

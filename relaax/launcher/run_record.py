@@ -61,6 +61,8 @@ class Process(BaseModel):
 class Worker(Process):
     """A process of a trial."""
 
+    #: The address of its machine; empty for the launcher's.
+    host: str = ""
     #: What it has said last about how far it is.
     progress: str = ""
     #: The last line that it has printed besides.
@@ -78,12 +80,6 @@ class Worker(Process):
         """How far it is; where it has failed, its error, or the last line without one."""
         return (self.error or self.last_line) if self.has_failed else self.progress
 
-    def state(self) -> str:
-        """Return in words whether it runs, or how it has ended."""
-        if self.status is None:
-            return "runs" if self.running() is not None else "is gone"
-        return how_it_ended(self.status)
-
 
 class RunRecord(BaseModel):
     """A run of a trial, and its processes by name."""
@@ -98,6 +94,17 @@ class RunRecord(BaseModel):
     def is_here(self) -> bool:
         """Whether it was started on this machine, whose processes can be looked at."""
         return self.host == socket.gethostname()
+
+    def state_of(self, name: str) -> str:
+        """Return in words whether a process runs, or how it has ended.
+
+        One on another machine runs as long as its launcher, which takes note of its end.
+        """
+        worker = self.workers[name]
+        if worker.status is not None:
+            return how_it_ended(worker.status)
+        seen: Process = self.launcher if worker.host else worker
+        return "runs" if seen.running() is not None else "is gone"
 
 
 def how_it_ended(status: int) -> str:
@@ -135,9 +142,13 @@ class RunRecorder:
         except OSError as error:
             raise ConfigurationError(self._why_not(error)) from error
 
-    def note_start(self, name: str, pid: int) -> None:
-        """Take note of a process that was started, for the first time or again."""
-        self._record.workers[name] = Worker(**Process.of(pid).model_dump())
+    def note_start(self, name: str, pid: int, host: str = "") -> None:
+        """Take note of a process that was started, for the first time or again.
+
+        ``host`` is the address of its machine; empty for this one.
+        """
+        process = Process(pid=pid) if host else Process.of(pid)
+        self._record.workers[name] = Worker(**process.model_dump(), host=host)
         self._write()
 
     def note_end(self, name: str, status: int) -> None:
@@ -180,7 +191,8 @@ class RunRecorder:
         worker = self._record.workers.get(self._decided_by or "")
         if worker is None or not worker.has_failed:
             return None
-        return f"{self._decided_by} {worker.state()}: {worker.said}"
+        ending = self._record.state_of(str(self._decided_by))
+        return f"{self._decided_by} {ending}: {worker.said}"
 
     def note_status(self, status: int) -> None:
         """Take note of the exit status of this process, which is about to end."""

@@ -183,7 +183,7 @@ class Runner:
         match message.type:
             case "start":
                 process = self._processes[message.name]
-                self._printer.note_start(message.name, process.group)
+                self._printer.note_start(message.name, process.group, process.host)
                 self._say(f"{message.name} started (pid={process.pid})")
             case "stop":
                 self._end(self._processes[message.name], message.data)
@@ -300,8 +300,12 @@ class _Process:
     @property
     def pid(self) -> str:
         """The number of its process group, and where that is."""
-        host = self._engine.host(self.name)
-        return f"{self.group or '?'}{' at ' if host else ''}{host}"
+        return f"{self.group or '?'}{' at ' if self.host else ''}{self.host}"
+
+    @property
+    def host(self) -> str:
+        """The address of its machine; empty for this one."""
+        return self._engine.host(self.name)
 
     def begin(self) -> None:
         """Run it, in a thread."""

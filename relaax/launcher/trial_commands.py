@@ -85,7 +85,8 @@ def show_status(place: TrialPlace) -> int:
     print(f"{place} {_state_of(record)} (pid {launcher.pid})")
     rows = [("process", "state", "pid", "since", "said")]
     for name, worker in record.workers.items():
-        rows.append((name, worker.state(), str(worker.pid or "-"), str(worker.since), worker.said))
+        pid = f"{worker.pid or '-'}{' at ' if worker.host else ''}{worker.host}"
+        rows.append((name, record.state_of(name), pid, str(worker.since), worker.said))
     print(table(rows))
     if runs:
         return 0
@@ -132,17 +133,18 @@ def stop_trial(place: TrialPlace, timeout_s: float) -> int:
     while record.launcher.running() is not None and time.monotonic() < until:
         time.sleep(_LOOK_S)
     if record.launcher.running() is not None:
+        now = read_record(place.record)
         left = ", ".join(
             f"{name} (pid {worker.pid})"
-            for name, worker in read_record(place.record).workers.items()
-            if worker.running() is not None
+            for name, worker in now.workers.items()
+            if worker.status is None
         )
         print(
             f"{place} was told to stop, and runs on after {timeout_s:g} s: {left}", file=sys.stderr
         )
         return FAILURE
     ended = read_record(place.record)
-    print(table((name, worker.state()) for name, worker in ended.workers.items()))
+    print(table((name, ended.state_of(name)) for name in ended.workers))
     print(f"{place} {_state_of(ended)}")
     return 0
 

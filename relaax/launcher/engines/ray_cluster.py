@@ -260,7 +260,7 @@ class RayCluster:
                 too_few.append(f"{in_all.get(word, 0) / unit:.3g} {name}")
         hint = (
             f". It has {', '.join(too_few)} in all: add machines, or stop this and ask for less, "
-            "such as --cpus env=0.2"
+            "such as --cpus env=0.2, or cpu: 1 in an experiment"
         )
         return (
             f"waiting for the Ray cluster to have room for all processes, each on one machine: "

@@ -1,6 +1,7 @@
 """The processes of a Procfile in a Slurm allocation: each is a job step on one of its nodes."""
 
 import json
+import math
 import os
 import socket
 import subprocess
@@ -91,7 +92,7 @@ def _step(node: Node, process: Described) -> list[str]:
     step = ["srun", "--overlap", f"--nodelist={node.name}", "--nodes=1", "--ntasks=1"]
     step += [f"--job-name={process.name}", f"--cpus-per-task={max(1, round(needs.cpus))}"]
     if needs.gpus:
-        step.append(f"--gpus={round(needs.gpus)}")
+        step.append(f"--gpus={math.ceil(needs.gpus)}")  # steps share what they overlap on
     if needs.memory_gib:
         step.append(f"--mem={round(needs.memory_gib * 1024)}M")
     return step

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Sequence
 from contextlib import ExitStack, closing
+from dataclasses import replace
 
 from relaax.client.connector import Backoff
 from relaax.client.multi_agent_client import MultiAgentClient
@@ -13,6 +14,7 @@ from relaax.client.simulator_task import made, naming
 from relaax.compat.surreal.session import TRAINING
 from relaax.configuration import ActorConfiguration, ActorOptions, load_actor
 from relaax.configuration.actor_agents import ActorAgents
+from relaax.configuration.addresses import with_addresses
 from relaax.errors import ConfigurationError
 from relaax.server.actor.environments import AgentsFactory
 from relaax.server.actor.routing import CountedEnvironment, Resets, RoutedClient
@@ -39,7 +41,9 @@ def load_group(agents: ActorAgents, number: int, options: ActorOptions) -> Actor
         words += ["--episodes", str(options.episodes)]
     if options.seed is not None:
         words += ["--seed", str(options.seed + number)]
-    return load_actor(words)
+    configuration = load_actor(words)
+    now = with_addresses(configuration.options, options.moved)
+    return replace(configuration, options=now)
 
 
 def samples_of(

@@ -9,7 +9,7 @@ import pytest
 from clock import Clock
 
 from relaax.errors import ConfigurationError
-from relaax.launcher.run_record import RunRecorder, read_record
+from relaax.launcher.run_record import Process, RunRecorder, read_record
 
 
 @pytest.fixture(name="child")
@@ -27,15 +27,29 @@ def test_the_record_says_which_processes_run_and_how_others_have_ended(tmp_path,
     recorder.note_end("actors", -9)
     record = read_record(path)
     assert record.launcher.running().pid == os.getpid()
-    assert record.workers["trainer"].state() == "runs"
-    assert record.workers["actors"].state() == "ended by signal 9"
+    assert record.state_of("trainer") == "runs"
+    assert record.state_of("actors") == "ended by signal 9"
 
 
 def test_a_process_that_was_killed_with_its_launcher_is_gone(tmp_path, child):
     RunRecorder(tmp_path / "run.json").note_start("trainer", child.pid)
     child.kill()
     child.wait()
-    assert read_record(tmp_path / "run.json").workers["trainer"].state() == "is gone"
+    assert read_record(tmp_path / "run.json").state_of("trainer") == "is gone"
+
+
+def test_a_process_of_another_machine_runs_as_long_as_its_launcher(tmp_path, child):
+    """Its number is none of this machine's."""
+    path = tmp_path / "run.json"
+    recorder = RunRecorder(path)
+    recorder.note_start("trainer", child.pid, "10.0.0.2")
+    record = read_record(path)
+    assert record.workers["trainer"].running() is None
+    assert record.state_of("trainer") == "runs"
+    ended = record.model_copy(update={"launcher": Process()})
+    assert ended.state_of("trainer") == "is gone"
+    recorder.note_end("trainer", 0)
+    assert read_record(path).state_of("trainer") == "ended with status 0"
 
 
 def test_another_process_with_the_number_of_an_earlier_one_is_not_taken_for_it(tmp_path, child):

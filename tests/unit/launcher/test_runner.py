@@ -66,7 +66,7 @@ class Printed:
         self.ended = {}
         self.decided_by = None
 
-    def note_start(self, name, group):
+    def note_start(self, name, group, host):
         assert group > 100
 
     def note_end(self, name, status):
