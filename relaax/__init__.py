@@ -22,6 +22,7 @@ The packages, from the client's end to the servers':
 ``relaax.replay``         experience that learners draw from
 ``relaax.inference``      lets a server with the policy choose for others
 ``relaax.names``          names of processes with leases: addresses by name
+``relaax.populations``    policies that are learnt together, and what changes them
 ``relaax.learning``       parts of algorithms
 ``relaax.acting``         chooses actions for many environments, and records the steps
 ``relaax.assembly``       makes a package's exports of an algorithm's builder

@@ -335,9 +335,19 @@ class LearnerOptions(CheckpointOptions, StoringOptions, FollowingOptions):
         "all of a full replay fit on the disk of --checkpoint-dir and, as copies, in the memory; "
         "steps of replay servers have places of their own",
     )
+    population_member: kinds.SwitchOption = option(
+        False,
+        "go on with the parameters of another learner's checkpoint, and with other keys of the "
+        "algorithm's section, whenever the manager of a population says so at the parameter server",
+    )
 
     def require_agreement(self) -> None:
         """See Options: options of steps that replay servers hold, or that are not saved."""
+        if self.population_member and self.checkpoint_dir is None:
+            raise ConfigurationError(
+                "--population-member needs --checkpoint-dir: other members take the parameters "
+                "from there"
+            )
         if self.publish_every is not None:
             self.require_none_of(
                 ("publish_interval",),
@@ -409,8 +419,8 @@ class ActorOptions(DeliveringOptions, LogOptions, AccessOptions):
     )
     eval_stream: kinds.NameOption | None = option(
         None,
-        "report episodes, from which nothing is learnt, to the evaluation managers of this stream "
-        "of an experiment",
+        "report episodes, from which nothing is learnt, to the managers of this stream of an "
+        "experiment, or of several, with commas between their names",
     )
     limit_episode_length: kinds.CountOption | None = option(
         None, "cut an episode off after so many steps"

@@ -9,6 +9,8 @@
 ``stream_checks`` the same between streams, policies and trainers
 ``version_checks`` the same about versions of policies
 ``eval_checks`` the same about evaluations
+``population_checks`` the same about populations
+``population``   what the processes of a population are told
 ``routes``       where a trial's processes listen, and how its actors reach them
 ``diagram``      an experiment as a drawing
 ``policies``     the section of an algorithm that a trainer and its policy describe
@@ -16,6 +18,7 @@
 ``trial``        the files and command lines of a trial on this machine
 """
 
+from relaax.configuration.population_rules import PopulationAlgorithm
 from relaax.experiments.experiment import (
     Experiment,
     register_environment,
@@ -34,6 +37,7 @@ from relaax.experiments.workers import (
     ParameterDB,
     Policy,
     PolicyWorker,
+    PopulationManager,
     SampleStream,
     Trainer,
     TrainerWorker,
@@ -43,6 +47,7 @@ from relaax.experiments.workers import (
 __all__ = [
     "ActorWorker", "AgentSpec", "BufferWorker", "Environment", "EvalManager", "Experiment",
     "ExperimentConfig", "ExperimentScheduling", "InferenceStream", "ParameterDB", "Policy",
-    "PolicyWorker", "SampleStream", "Scheduling", "TasksGroup", "Trainer", "TrainerWorker",
-    "WorkerInformation", "register_environment", "register_experiment", "register_policy"
+    "PolicyWorker", "PopulationAlgorithm", "PopulationManager", "SampleStream", "Scheduling",
+    "TasksGroup", "Trainer", "TrainerWorker", "WorkerInformation", "register_environment",
+    "register_experiment", "register_policy"
 ]  # fmt: skip

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from relaax.configuration.actor_agents import AgentSamples
 from relaax.experiments.eval_checks import mistakes_of_evaluations, unused_evaluations
 from relaax.experiments.policies import section_of
+from relaax.experiments.population_checks import mistakes_of_populations, unused_populations
 from relaax.experiments.stream_checks import buffers_of, mistakes_of_streams, unused_streams
 from relaax.experiments.version_checks import mistakes_of_versions
 from relaax.experiments.workers import ActorWorker, AgentSpec, InferenceStream, SampleStream
@@ -18,9 +19,11 @@ def mistakes(experiment: NamedExperiment) -> list[str]:
     """Return a sentence for each mistake."""
     found = [*_counts(experiment), *_actors(experiment), *mistakes_of_streams(experiment)]
     found += [*mistakes_of_versions(experiment), *mistakes_of_evaluations(experiment)]
+    found += mistakes_of_populations(experiment)
     found += [*_keys(experiment), *_gpus(experiment), *_paced(experiment)]
     # A stream whose name is wrong at one end has no user at the other: this is said once.
-    return found or [*unused_streams(experiment), *unused_evaluations(experiment)]
+    unused = unused_streams, unused_evaluations, unused_populations
+    return found or [mistake for check in unused for mistake in check(experiment)]
 
 
 def _counts(experiment: NamedExperiment) -> Iterator[str]:
@@ -35,10 +38,13 @@ def _counts(experiment: NamedExperiment) -> Iterator[str]:
 
 
 def _gpus(experiment: NamedExperiment) -> Iterator[str]:
-    if any(each.gpu for each in experiment.scheduling.of_each("buffers")):
-        yield "scheduling: buffers: gpu: no effect: a buffer worker computes nothing"
-    if any(each.gpu for each in experiment.scheduling.of_each("eval_managers")):
-        yield "scheduling: eval_managers: gpu: no effect: an evaluation manager computes nothing"
+    for kind, worker in (
+        ("buffers", "a buffer worker"),
+        ("eval_managers", "an evaluation manager"),
+        ("population_manager", "a population's manager"),
+    ):
+        if any(each.gpu for each in experiment.scheduling.of_each(kind)):
+            yield f"scheduling: {kind}: gpu: no effect: {worker} computes nothing"
 
 
 def _paced(experiment: NamedExperiment) -> Iterator[str]:

@@ -10,13 +10,13 @@ from relaax.experiments.written import NamedExperiment
 
 #: Kinds of nodes.
 _PARAMETERS, _TRAINERS, _BUFFERS, _SERVERS = "parameters", "trainers", "buffers", "servers"
-_EVALUATIONS = "evaluations"
+_EVALUATIONS, _POPULATIONS = "evaluations", "population"
 
 
 def mermaid(experiment: NamedExperiment) -> str:
     """Return the text of a flow chart: what goes along each arrow is written at it."""
     lines = [*_policies(experiment), *_servers(experiment), *_evaluations(experiment)]
-    lines += _actors(experiment)
+    lines += [*_populations(experiment), *_actors(experiment)]
     return "\n".join(["flowchart LR", *(f"    {line}" for line in dict.fromkeys(lines))]) + "\n"
 
 
@@ -41,6 +41,15 @@ def _evaluations(experiment: NamedExperiment) -> Iterator[str]:
         name = _id(_EVALUATIONS, f"{manager.policy_name}/{manager.tag}")
         yield _node(name, 1, "evaluation manager", f" of {manager.policy_name}")
         yield _arrow(name, f"tag {manager.tag}", _id(_PARAMETERS, manager.policy_name))
+
+
+def _populations(experiment: NamedExperiment) -> Iterator[str]:
+    """Yield the managers of populations, each with the policies that it changes."""
+    for number, manager in enumerate(experiment.config.population_manager):
+        kind = f" of a population: {manager.population_algorithm.type_}"
+        yield _node(_id(_POPULATIONS, str(number)), 1, "manager", kind)
+        for name in manager.population:
+            yield _arrow(_id(_POPULATIONS, str(number)), "orders", _id(_PARAMETERS, name))
 
 
 def _servers(experiment: NamedExperiment) -> Iterator[str]:
@@ -86,6 +95,10 @@ def _learning(
     for manager in experiment.config.eval_managers:
         if manager.eval_sample_stream.stream_name == stream.stream_name:
             taker = _id(_EVALUATIONS, f"{manager.policy_name}/{manager.tag}")
+            yield _arrow(name, f"episodes of {spec.index_regex}: {stream.stream_name}", taker)
+    for number, population in enumerate(experiment.config.population_manager):
+        if population.population_sample_stream.stream_name == stream.stream_name:
+            taker = _id(_POPULATIONS, str(number))
             yield _arrow(name, f"episodes of {spec.index_regex}: {stream.stream_name}", taker)
     for trainer in experiment.config.trainers:
         own = trainer.sample_stream.stream_name

@@ -6,6 +6,7 @@ from relaax.configuration.actor_agents import AgentSamples
 from relaax.experiments.stream_checks import (
     acting_policy,
     each_once,
+    evaluated_streams,
     policies_of_samples,
     sample_streams_of,
     unknown_name,
@@ -23,15 +24,15 @@ def _actor(actor: ActorWorker, experiment: NamedExperiment) -> Iterator[str]:
     """Yield why the episodes of an evaluating actor would count nowhere."""
     if not actor.is_evaluation:
         return
+    if not any(sample_streams_of(actor, spec) for spec in actor.agent_specs):
+        yield (
+            "is_evaluation: no agent has a sample stream of an evaluation manager, or of a "
+            "population's"
+        )
     for number, spec in enumerate(actor.agent_specs):
         place = f"agent_specs: {number}"
         yield from (f"{place}: {mistake}" for mistake in _samples(spec))
         streams = sample_streams_of(actor, spec)
-        if len(streams) != 1:
-            yield (
-                f"{place}: sample_stream_idx: episodes of an evaluation (is_evaluation: true) go "
-                f"to one stream of an evaluation manager, and here they go to {len(streams)}"
-            )
         yield from (
             f"{place}: {mistake}"
             for name in streams
@@ -51,17 +52,13 @@ def _samples(spec: AgentSpec) -> Iterator[str]:
 def _policy(
     actor: ActorWorker, spec: AgentSpec, stream: str, experiment: NamedExperiment
 ) -> Iterator[str]:
-    """Yield that no manager of a stream evaluates the policy that acts."""
+    """Yield that no manager of a stream takes episodes of the policy that acts."""
     acts = acting_policy(actor, spec, experiment)
-    managers = [
-        each.policy_name
-        for each in experiment.config.eval_managers
-        if each.eval_sample_stream.stream_name == stream
-    ]
-    if acts is not None and managers and acts not in managers:
+    evaluated = evaluated_streams(experiment).get(stream)
+    if acts is not None and evaluated and acts not in evaluated:
         yield (
-            f"the policy {acts!r} chooses the actions, and the evaluation manager of the stream "
-            f"{stream!r} evaluates the policy {managers[0]!r}"
+            f"the policy {acts!r} chooses the actions, and the manager of the stream "
+            f"{stream!r} evaluates the policy {evaluated[0]!r}"
         )
 
 
@@ -77,13 +74,25 @@ def _managers(experiment: NamedExperiment) -> Iterator[str]:
                 f"{place}: tag: another manager moves the tag {manager.tag!r} of the policy "
                 f"{manager.policy_name!r}: each needs a tag of its own"
             )
-        if stream.type_ is not SampleStream.Type.NAME:
-            yield f"{place}: eval_sample_stream: must be the name of a stream"
-        elif stream.stream_name in policies_of_samples(experiment):
-            yield (
-                f"{place}: eval_sample_stream: trainers take the steps of {stream.stream_name!r}: "
-                "give the evaluation a stream of its own"
-            )
+        yield from (
+            f"{place}: eval_sample_stream: {mistake}"
+            for mistake in mistakes_of_evaluated_stream(stream, experiment)
+        )
+
+
+def mistakes_of_evaluated_stream(
+    stream: SampleStream, experiment: NamedExperiment
+) -> Iterator[str]:
+    """Yield why a manager can have no episodes of a stream."""
+    if stream.type_ is not SampleStream.Type.NAME:
+        yield "must be the name of a stream"
+    elif "," in stream.stream_name:
+        yield f"the name {stream.stream_name!r} may have no comma"
+    elif stream.stream_name in policies_of_samples(experiment):
+        yield (
+            f"trainers take the steps of {stream.stream_name!r}: give the evaluation a stream of "
+            "its own"
+        )
 
 
 def unused_evaluations(experiment: NamedExperiment) -> Iterator[str]:
@@ -93,7 +102,7 @@ def unused_evaluations(experiment: NamedExperiment) -> Iterator[str]:
     """
     for number, manager in enumerate(experiment.config.eval_managers):
         stream = manager.eval_sample_stream.stream_name
-        if stream not in _evaluating(experiment):
+        if stream not in {name for name, _ in evaluating(experiment)}:
             yield (
                 f"eval_managers: {number}: eval_sample_stream: no actor with is_evaluation: true "
                 f"has an agent whose episodes go to the stream {stream!r}"
@@ -110,10 +119,10 @@ def _is_same(manager: EvalManager, other: EvalManager) -> bool:
     return (manager.policy_name, manager.tag) == (other.policy_name, other.tag)
 
 
-def _evaluating(experiment: NamedExperiment) -> set[str]:
-    """Return the names of all streams that episodes of evaluations go to."""
+def evaluating(experiment: NamedExperiment) -> set[tuple[str, str | None]]:
+    """Return the streams that episodes of evaluations go to, each with the policy that plays."""
     return {
-        name
+        (name, acting_policy(actor, spec, experiment))
         for actor in experiment.config.actors
         if actor.is_evaluation
         for spec in actor.agent_specs

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
+from relaax.configuration.population_rules import merged
 from relaax.errors import ConfigurationError, did_you_mean_one_of
 from relaax.experiments.workers import Policy, TrainerWorker
 from relaax.experiments.written import NamedExperiment
@@ -31,7 +32,15 @@ POLICY_TYPES: Mapping[str, Mapping[str, Any]] = {
 def section_of(experiment: NamedExperiment, trainer: TrainerWorker) -> dict[str, Any]:
     """Return the section ``algorithm`` of a policy; ConfigurationError for an unknown type."""
     keys = keys_of(experiment, trainer.policy)
-    return {"name": trainer.trainer.type_, **keys, **trainer.trainer.args}
+    return {"name": trainer.trainer.type_, **keys, **args_of(experiment, trainer)}
+
+
+def args_of(experiment: NamedExperiment, trainer: TrainerWorker) -> dict[str, Any]:
+    """Return the args of a trainer, with the hyperparameters that its population begins with."""
+    args = trainer.trainer.args
+    for manager in experiment.config.population_manager:
+        args = merged(args, manager.initial_hyperparams.get(trainer.policy_name, {}))
+    return args
 
 
 def keys_of(experiment: NamedExperiment, policy: Policy) -> dict[str, Any]:

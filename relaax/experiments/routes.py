@@ -118,7 +118,10 @@ class Routes:
         streams = actor.samples_of(spec)
         evaluated = ["--mode", "eval_deterministic" if is_deterministic else "eval_stochastic"]
         if actor.is_evaluation:
-            return [*evaluated, "--eval-stream", streams[0].stream_name]
+            names = [
+                each.stream_name for each in streams if each.type_ is not SampleStream.Type.NULL
+            ]
+            return [*evaluated, *(["--eval-stream", ",".join(names)] if names else [])]
         takers = [
             address
             for number, stream in zip(spec.sample_streams, streams, strict=True)

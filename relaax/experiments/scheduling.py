@@ -39,6 +39,11 @@ class Scheduling(Section):
         """Return the resources of an evaluation manager, with ``others`` in their place."""
         return cls(**{"cpu": 1, "gpu": 0, "mem": 1024, **others})
 
+    @classmethod
+    def population_manager_default(cls, **others: Any) -> "Scheduling":
+        """Return the resources of a population's manager, with ``others`` in their place."""
+        return cls(**{"cpu": 1, "gpu": 0, "mem": 1024, **others})
+
 
 class TasksGroup(Section):
     """So many workers with the same resources."""
@@ -55,6 +60,7 @@ class ExperimentScheduling(Section):
     trainers: TasksGroup | list[TasksGroup] = Field(default_factory=list)
     buffers: TasksGroup | list[TasksGroup] = Field(default_factory=list)
     eval_managers: TasksGroup | list[TasksGroup] = Field(default_factory=list)
+    population_manager: TasksGroup | list[TasksGroup] = Field(default_factory=list)
 
     def groups(self, kind: str) -> list[TasksGroup]:
         """Return the groups of a kind of workers: ``actors`` for instance."""

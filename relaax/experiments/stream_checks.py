@@ -48,11 +48,9 @@ def _unknown_streams(actor: ActorWorker, experiment: NamedExperiment) -> Iterato
     # What is wrong with a buffer is said of the buffer.
     taken |= {buffer.takes.stream_name: "" for buffer in experiment.config.buffers}
     if actor.is_evaluation:
-        taken = {
-            each.eval_sample_stream.stream_name: "" for each in experiment.config.eval_managers
-        }
+        taken = dict.fromkeys(evaluated_streams(experiment), "")
     taker = "trainer or buffer" if experiment.config.buffers else "trainer"
-    taker = "evaluation manager" if actor.is_evaluation else taker
+    taker = "evaluation or population manager" if actor.is_evaluation else taker
     for inference in actor.inference_streams:
         if inference.type_ is _INFERENCE.NAME and inference.stream_name not in served:
             yield unknown_name("inference stream", inference.stream_name, served, "policy worker")
@@ -225,6 +223,17 @@ def policies_of_samples(experiment: NamedExperiment) -> dict[str, str]:
     return found | {
         each.takes.stream_name: learnt[each.to_sample_stream.stream_name] for each in buffers
     }
+
+
+def evaluated_streams(experiment: NamedExperiment) -> dict[str, list[str]]:
+    """Return the policies whose evaluated episodes a stream takes, by the stream's name."""
+    found: dict[str, list[str]] = {}
+    for manager in experiment.config.eval_managers:
+        found.setdefault(manager.eval_sample_stream.stream_name, []).append(manager.policy_name)
+    for population in experiment.config.population_manager:
+        name = population.population_sample_stream.stream_name
+        found.setdefault(name, []).extend(population.population)
+    return found
 
 
 def buffers_of(experiment: NamedExperiment, name: str) -> list[BufferWorker]:

@@ -15,6 +15,7 @@ from relaax.configuration.eval_rules import EvalRule
 from relaax.errors import ConfigurationError
 from relaax.experiments.gpus import placed
 from relaax.experiments.policies import section_of
+from relaax.experiments.population import learner_options, population_file
 from relaax.experiments.routes import HOST, Routes, TrainedPolicy, identifier_words
 from relaax.experiments.scheduling import Scheduling
 from relaax.experiments.stream_checks import buffers_of
@@ -112,6 +113,9 @@ class Trial:
         for group in self.actor_groups:
             content = yaml.safe_dump(self.agents_of(group), sort_keys=False)
             self._file_of(_ACTORS, group.name).write_text(content, encoding="utf-8")
+        for number, manager in enumerate(self.experiment.config.population_manager):
+            told = yaml.safe_dump(population_file(self.experiment, manager), sort_keys=False)
+            (self.directory / f"population{number}.yaml").write_text(told, encoding="utf-8")
         procfile = self.directory / "Procfile"
         lines = (
             f"{name}: {self._start(name)} {shlex.join(words)}\n" for name, words in self.lines()
@@ -134,8 +138,10 @@ class Trial:
                     ["relaax-replay-server", "--config", file, *words, *drawn],
                 )
             for number, address in enumerate(policy.learners):
-                place = str(self._place_of(policy) / f"learner{number}")
-                words = ["--bind", address, "--checkpoint-dir", place]
+                words = ["--bind", address]
+                if len(policy.learners) > 1:
+                    folder = self._place_of(policy) / f"learner{number}"
+                    words += ["--checkpoint-dir", str(folder)]
                 yield (
                     f"{policy.name}-trainer{number}",
                     ["relaax-learner", "--config", file, *words, *drawn],
@@ -147,6 +153,12 @@ class Trial:
             words += ["--name", self._routes.name_of(worker), *identifier_words(worker)]
             yield f"policy{number}", words
         yield from map(self._actor_line, self.actor_groups)
+        for number, manager in enumerate(self.experiment.config.population_manager):
+            name = f"population{number}"
+            files = [str(self._file_of(_POLICIES, member)) for member in manager.population]
+            words = ["--members", *files, "--rules", str(self.directory / f"{name}.yaml")]
+            words += ["--directory", str(self.directory / name)]
+            yield name, ["relaax-population-manager", *words]
 
     def information(self) -> dict[str, WorkerInformation]:
         """Return what is said about the worker of each line.
@@ -165,6 +177,8 @@ class Trial:
             found[f"policy{number}"] = worker.worker_info
         for group in self.actor_groups:
             found[group.name] = group.worker.worker_info
+        for number, manager in enumerate(self.experiment.config.population_manager):
+            found[f"population{number}"] = manager.worker_info
         return found
 
     def resources(self) -> dict[str, Scheduling]:
@@ -304,7 +318,11 @@ class Trial:
                 "--metrics-dir": str(place / "metrics"),
                 **self._database(policy),
             },
-            "relaax-learner": to_server,
+            "relaax-learner": {
+                **to_server,
+                "--checkpoint-dir": str(place / "learner0"),
+                **learner_options(self.experiment, policy.name),
+            },
             "relaax-replay-server": to_server,
             "relaax-inference-server": to_server,
             "relaax-actor": to_server,

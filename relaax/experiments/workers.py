@@ -23,6 +23,7 @@ from relaax.algorithm_base import Section
 from relaax.algorithm_base.config_base import require_effect
 from relaax.configuration.actor_agents import AgentSamples
 from relaax.configuration.option_kinds import identifier_text
+from relaax.configuration.population_rules import PopulationAlgorithm
 from relaax.errors import ConfigurationError
 from relaax.processes.identifiers import LATEST, require_tag
 
@@ -335,6 +336,20 @@ class EvalManager(Worker):
         )
 
 
+class PopulationManager(Worker):
+    """Lets weak policies of a population go on with what strong ones have learnt."""
+
+    #: The names of the policies, two or more.
+    population: Annotated[list[PolicyName], Field(min_length=2)]
+    population_algorithm: Annotated[
+        PopulationAlgorithm, BeforeValidator(lambda v: {"type_": v} if isinstance(v, str) else v)
+    ]
+    #: Actors of evaluations report their episodes to it.
+    population_sample_stream: Sample
+    #: By policy: keys of the trainer's args, in their place.
+    initial_hyperparams: dict[str, dict[str, Any]] = Field(default_factory=dict)
+
+
 class ExperimentConfig(Section):
     """The configurations of all workers."""
 
@@ -343,6 +358,7 @@ class ExperimentConfig(Section):
     buffers: list[BufferWorker] = Field(default_factory=list)
     trainers: list[TrainerWorker] = Field(default_factory=list)
     eval_managers: list[EvalManager] = Field(default_factory=list)
+    population_manager: list[PopulationManager] = Field(default_factory=list)
     #: A trial is stopped when it has run for so long.
     timeout_seconds: PositiveInt = 3 * 24 * 3600
 

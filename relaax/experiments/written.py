@@ -18,7 +18,7 @@ from relaax.experiments.scheduling import ExperimentScheduling
 from relaax.experiments.workers import ExperimentConfig, InferenceStream, SampleStream
 
 #: Kinds of workers, which are lists in a file.
-KINDS = ("actors", "policies", "buffers", "trainers", "eval_managers")
+KINDS = ("actors", "policies", "buffers", "trainers", "eval_managers", "population_manager")
 
 _TIMEOUT = "timeout_seconds"
 
@@ -50,6 +50,7 @@ class _File(Section):
     buffers: list[dict[str, Any]] = Field(default_factory=list)
     trainers: list[dict[str, Any]] = Field(default_factory=list)
     eval_managers: list[dict[str, Any]] = Field(default_factory=list)
+    population_manager: list[dict[str, Any]] = Field(default_factory=list)
     timeout_seconds: int | None = None
 
 

@@ -1,17 +1,15 @@
 """The client of the names at a parameter server's port."""
 
-from collections.abc import Callable
 from typing import Any
 
 import grpc
-from google.protobuf.message_factory import GetMessageClass
 
 from relaax.errors import BridgeError, ConfigurationError, TokenRefused
 from relaax.names import names_pb2
 from relaax.names.paths import checked_name
 from relaax.names.registry import NameTaken, RegistryAway
 from relaax.names.service import SERVICE
-from relaax.net.channels import open_channel
+from relaax.net.channels import methods_of, open_channel
 
 #: A server that does not answer for so long is away.
 CALL_TIMEOUT_S = 5.0
@@ -31,14 +29,7 @@ class NamesStub:
         self._url = url
         self._timeout_s = call_timeout_s
         self._channel = open_channel(url)
-        self._methods: dict[str, Callable[..., Any]] = {
-            method.name: self._channel.unary_unary(
-                f"/{SERVICE.full_name}/{method.name}",
-                GetMessageClass(method.input_type).SerializeToString,
-                GetMessageClass(method.output_type).FromString,
-            )
-            for method in SERVICE.methods
-        }
+        self._methods = methods_of(SERVICE, self._channel)
 
     def register(self, name: str, value: str, ttl_s: int) -> int:
         """See Registry."""

@@ -2,7 +2,7 @@
 
 import logging
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from operator import methodcaller
 from pathlib import Path
@@ -12,6 +12,8 @@ import grpc
 
 # grpc imports it with the first channel: here, so that forked workers share it.
 import grpc._channel
+from google.protobuf.descriptor import ServiceDescriptor
+from google.protobuf.message_factory import GetMessageClass
 
 from relaax.address import Address, is_loopback
 from relaax.errors import ConfigurationError
@@ -203,6 +205,20 @@ def open_channel(url: str) -> grpc.Channel:
     _require_that_no_token_can_be_read(access, url)
     channel = grpc.insecure_channel(url, options=options)
     return channel if token is None else GuardedChannel(lambda: channel, token)
+
+
+def methods_of(
+    service: ServiceDescriptor, channel: grpc.Channel
+) -> Mapping[str, Callable[..., Any]]:
+    """Return what calls the methods of a service, by their names; each takes one message."""
+    return {
+        method.name: channel.unary_unary(
+            f"/{service.full_name}/{method.name}",
+            GetMessageClass(method.input_type).SerializeToString,
+            GetMessageClass(method.output_type).FromString,
+        )
+        for method in service.methods
+    }
 
 
 def _credentials(files: TlsFiles) -> grpc.ChannelCredentials:

@@ -83,6 +83,8 @@ MAY_IMPORT = {
         "relaax/telemetry/operators",
     ),
     "relaax/names": (*GROUND, "relaax/net"),
+    "relaax/populations": (*GROUND, "relaax/checkpoints", "relaax/configuration", "relaax/net"),
+    "relaax/populations/process": (*OF_COMMANDS, "relaax/populations"),
     "relaax/learning": (
         *GROUND,
         "relaax/algorithm_base",
@@ -117,6 +119,7 @@ MAY_IMPORT = {
     "relaax/parameters/process": (
         *OF_COMMANDS,
         "relaax/parameters/database",
+        "relaax/populations",
         "relaax/telemetry/training",
     ),
     "relaax/replay/process": OF_COMMANDS,
@@ -124,7 +127,7 @@ MAY_IMPORT = {
     "relaax/server/exploitation": OF_COMMANDS,
     "relaax/server/rlx_server": (*OF_COMMANDS, "relaax/protocol", "relaax/server/exploitation"),
     "relaax/server/inference": OF_COMMANDS,
-    "relaax/server/learner": (*OF_COMMANDS, "relaax/replay/process"),
+    "relaax/server/learner": (*OF_COMMANDS, "relaax/populations", "relaax/replay/process"),
     # An actor's process has an environment and a policy: it is a worker and a client at once.
     "relaax/server/actor": (
         *OF_COMMANDS,

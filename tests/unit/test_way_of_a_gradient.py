@@ -26,7 +26,8 @@ ARRAYS = {
     "replay/array_bytes.py",
 }
 
-#: What all calls of the bridge, or of gRPC, pass; checks and counts of one function.
+#: What all calls of the bridge, or of gRPC, pass; checks and counts of one function, which are
+#: stored as metrics every two seconds.
 OF_ALL_CALLS = {
     "algorithm_base/bridge_base.py",
     "net/payloads.py",
@@ -34,6 +35,7 @@ OF_ALL_CALLS = {
     "parameters/callers.py",
     "parameters/sender_totals.py",
     "telemetry/interval_metrics.py",
+    "telemetry/metrics.py",
 }
 
 ROLLOUT = 3

@@ -28,9 +28,9 @@ MOST_WAITING, MOST_NAMES = 256, MOST_NUMBERS + 2
 
 
 class Evaluated(NamedTuple):
-    """Episodes of one version, reported to one stream; "" for none."""
+    """Episodes of one version, reported to the same streams; "" for none."""
 
-    stream: str
+    streams: Collection[str]
     version: int
     episodes: int
     #: Of the episodes that have such a number.
@@ -42,14 +42,14 @@ class EvaluatedEpisodes:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        #: By stream and version, and by name. The return of an episode comes last.
+        #: By streams and version, and by name. The return of an episode comes last.
         self._numbers: dict[tuple[str, int], dict[str, deque[float]]] = {}
 
     def note(self, name: str, version: int, y: float) -> None:
-        """Take a number of an episode; a stream may stand before its name: "stream/name"."""
-        stream, _, name = name.rpartition("/")
+        """Take a number of an episode; streams may stand before its name: "one,other/name"."""
+        streams, _, name = name.rpartition("/")
         with self._lock:
-            numbers = self._numbers.setdefault((stream, version), {})
+            numbers = self._numbers.setdefault((streams, version), {})
             if name in numbers or len(numbers) < MOST_NAMES or name == EPISODE_RETURN:
                 numbers.setdefault(name, deque()).append(y)
             if len(self._numbers) > MOST_WAITING:
@@ -59,14 +59,14 @@ class EvaluatedEpisodes:
         """Return the episodes that were reported as a whole since the last call."""
         with self._lock:
             found = []
-            for (stream, version), numbers in list(self._numbers.items()):
+            for (streams, version), numbers in list(self._numbers.items()):
                 count = len(numbers.get(EPISODE_RETURN, ()))
                 if count:
                     taken = {name: _taken(values, count) for name, values in numbers.items()}
                     means = {name: sum(each) / len(each) for name, each in taken.items() if each}
-                    found.append(Evaluated(stream, version, count, means))
+                    found.append(Evaluated(streams.split(","), version, count, means))
                     if not any(numbers.values()):
-                        del self._numbers[stream, version]
+                        del self._numbers[streams, version]
             return found
 
 
@@ -106,7 +106,7 @@ class EvalManager:
     def advance(self, evaluated: Sequence[Evaluated]) -> None:
         """Count episodes, and move on if there are enough; CheckpointError as of the database."""
         for each in evaluated:
-            if (each.stream, each.version) == (self._rule.eval_sample_stream, self._version):
+            if self._rule.eval_sample_stream in each.streams and each.version == self._version:
                 self._count(each)
         if self._is_enough():
             self._report()

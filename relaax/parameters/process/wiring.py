@@ -31,6 +31,8 @@ from relaax.parameters.process.training_figures import TrainingFigures
 from relaax.parameters.process.training_monitor import TrainingMonitor
 from relaax.parameters.process.versions import StoredVersions, TagRule, VersionPusher
 from relaax.parameters.sender_totals import SenderTotals
+from relaax.populations.membership import Membership
+from relaax.populations.service import method_handlers as member_handlers
 from relaax.processes.directory_lock import owned
 from relaax.telemetry.metrics import OF_CLIENT, OF_EVALUATING_CLIENT, Metrics
 from relaax.telemetry.operators import OperatorPort, counter, gauge
@@ -144,7 +146,7 @@ def training_monitor(
     resources.callback(parameter_server.close)
     database = _database(options, resources, algorithm)
     versions = _stored(database, operators)
-    _evaluate(database, options, training, resources)
+    membership = _evaluate(database, options, training, store, resources)
     if listen is not None:
         answer: Callable[[], RunningParameterServer] = partial(listen, parameter_server.bridge())
     elif others is not None and isinstance(saves_to, FirstSaver):
@@ -152,7 +154,9 @@ def training_monitor(
         operators.ready_if(others.missing)
         operators.show(others.figures)
     else:
-        answer = partial(_port, str(options.place), algorithm, parameter_server, senders, versions)
+        answer = partial(
+            _port, str(options.place), algorithm, parameter_server, senders, versions, membership
+        )
     global_step.parameter_server = parameter_server
     _restore(parameter_server)
     _push_versions(parameter_server.bridge(), database, options, resources)
@@ -233,14 +237,24 @@ def _evaluate(
     database: DatabaseWriter | None,
     options: ParameterServerOptions,
     training: TrainingFigures,
+    store: BlobStore | None,
     resources: ExitStack,
-) -> None:
-    """Count the evaluated episodes of versions in a database, until ``resources`` are closed."""
+) -> Membership:
+    """Count the evaluated episodes of versions, until ``resources`` are closed.
+
+    They are there for a population's manager, and for a database where there is one.
+    """
+    membership = Membership(store)
+    on_evaluated = [membership.note]
     if database is not None:
         evaluation = VersionEvaluation(database, options.eval_managers, training)
-        training.on_evaluated = evaluation.note
+        on_evaluated.append(evaluation.note)
         resources.callback(evaluation.close)
         evaluation.begin()
+    training.on_evaluated = lambda name, version, y: [
+        note(name, version, y) for note in on_evaluated
+    ]
+    return membership
 
 
 def _port(
@@ -249,10 +263,11 @@ def _port(
     parameter_server: ParameterServerBase,
     senders: SenderTotals,
     versions: StoredVersions | None,
+    membership: Membership,
 ) -> RunningParameterServer:
     control = algorithm.BridgeControl
-    names = [method_handlers(Leases())]
-    own = BridgeControl(senders, names, versions) if control is BridgeControl else control()
+    others = [method_handlers(Leases()), member_handlers(membership)]
+    own = BridgeControl(senders, others, versions) if control is BridgeControl else control()
     return own.start_parameter_server(address, parameter_server.bridge())
 
 

@@ -46,14 +46,21 @@ def restore_latest(learner: Learner, saver: Saver, fingerprint: Fingerprint) -> 
     checkpoint = saver.restore_latest()
     if checkpoint is None:
         return 0
-    require_same_fingerprint(checkpoint.fingerprint, fingerprint, saver.location())
+    restore(learner, checkpoint, fingerprint, saver.location())
+    print(f"restored step {checkpoint.version:,} from {saver.location()}", flush=True)
+    return checkpoint.version
+
+
+def restore(
+    learner: Learner, checkpoint: Checkpoint, fingerprint: Fingerprint, location: str
+) -> None:
+    """Let a learner go on from a checkpoint; CheckpointMismatch where it does not fit."""
+    require_same_fingerprint(checkpoint.fingerprint, fingerprint, location)
     state = learner.state()
     tensors = learner.converted(checkpoint.tensors)
     checkpoint = completed(replace(checkpoint, tensors=tensors), state)
     require_same_shapes(checkpoint, state)
     learner.restore(checkpoint.tensors)
-    print(f"restored step {checkpoint.version:,} from {saver.location()}", flush=True)
-    return checkpoint.version
 
 
 @dataclass(frozen=True)

@@ -38,6 +38,7 @@ from relaax.server.learner.experience import Experience, OwnReplay, ReplayServer
 from relaax.server.learner.kept_replay import kept_replay
 from relaax.server.learner.lineage import connect_restored
 from relaax.server.learner.loop import LearnerLoop
+from relaax.server.learner.member import PopulationMember, join_population, with_order
 from relaax.telemetry.live_lines import Figure, LiveLineWriter
 from relaax.telemetry.metrics import Metrics
 from relaax.telemetry.operators import (
@@ -123,27 +124,43 @@ def _serve(arguments: list[str]) -> int:
     stop = StopSignal()
     os.nice(options.nice)  # before it has threads
     keep_memory()  # every batch is made of arrays of the same sizes
+    while _learn(configuration, stop):  # with a new order of its population's manager
+        pass
+    return 0
+
+
+def _learn(configuration: LearnerConfiguration, stop: Stop) -> bool:
+    """Learn until ``stop`` is set or the training is over; return True for a new order before."""
+    options = configuration.options
     with ExitStack() as resources:
         operators = resources.enter_context(
             closing(OperatorPort(operator_listener(options.http_bind)))
         )
         if not wait_for_store(options.checkpoint_aws_s3, options.aws, options.give_up, stop):
-            return 0
-        loop, watch, experience = _loop(configuration, resources, operators, stop)
+            return False
+        member = join_population(configuration, stop) if options.population_member else None
+        if member is not None:
+            resources.callback(member.close)
+            configuration = with_order(configuration, member.order)
+        loop, watch, experience = _loop(configuration, resources, operators, stop, member)
         if stop.wait(0):  # while it started: the others are ending, too
             print("stopped before it began", flush=True)
-            return 0
+            return False
         print(f"learning from {experience.place}", flush=True)
         began_with = loop.iteration
         operators.begin()
+
+        def has_new_order() -> bool:
+            return member is not None and member.has_new_order
+
         try:
-            loop.run(stop, lambda: watch.is_over or watch.is_abandoned)
+            loop.run(stop, lambda: watch.is_over or watch.is_abandoned or has_new_order())
         except BridgeError as error:  # it refuses what this configuration makes
             raise ConfigurationError(str(error)) from error
         watch.require_known()
         came = experience.finish(watch.is_over)
         print(f"stopped after {_steps(loop.iteration, began_with)}; {came}", flush=True)
-    return 0
+        return has_new_order() and not (stop.wait(0) or watch.is_over)
 
 
 def _steps(iteration: int, began_with: int) -> str:
@@ -153,7 +170,11 @@ def _steps(iteration: int, began_with: int) -> str:
 
 
 def _loop(
-    configuration: LearnerConfiguration, resources: ExitStack, operators: OperatorPort, stop: Stop
+    configuration: LearnerConfiguration,
+    resources: ExitStack,
+    operators: OperatorPort,
+    stop: Stop,
+    member: PopulationMember | None,
 ) -> tuple[LearnerLoop, TrainingWatch, Experience]:
     """Wire the parts together; ``resources`` will close them, and ``operators`` see them."""
     options, section = configuration.options, configuration.algorithm
@@ -163,6 +184,8 @@ def _loop(
     learner = make_learner(algorithm, config, section, resources)
     _require_effect(options, learner)
     restored = restore_learner(learner, config, configuration, resources)
+    if member is not None:
+        restored = member.carry_out(restored, stop)
     saver = restored.saver
     on_score = saver.scores.add if isinstance(saver, CheckpointSaver) else None
     bridge = algorithm.BridgeControl().parameter_server_stub(str(options.parameter_server))

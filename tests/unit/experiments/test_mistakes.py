@@ -62,8 +62,8 @@ from relaax.experiments.checks import mistakes
         ),
         (
             evaluated(actors=[evaluating(samples="eval")]),
-            "actors: 1: no evaluation manager has the sample stream 'eval'; there are: "
-            "eval_default",
+            "actors: 1: no evaluation or population manager has the sample stream 'eval'; there "
+            "are: eval_default",
         ),
         (
             evaluated(manager(tag="other")),
@@ -105,9 +105,8 @@ from relaax.experiments.checks import mistakes
         ),
         (
             evaluated(actors=[evaluating(samples=NULL)]),
-            "actors: 1: agent_specs: 0: sample_stream_idx: episodes of an evaluation "
-            "(is_evaluation: true) go to one stream of an evaluation manager, and here they go "
-            "to 0",
+            "actors: 1: is_evaluation: no agent has a sample stream of an evaluation manager, or "
+            "of a population's",
         ),
         (
             experiment([actor([INLINE], ["train"])], [], [trainer()]),

@@ -1,0 +1,147 @@
+"""What a population's manager may be told; seed 002, "Population-Based Training"."""
+
+import copy
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    FiniteFloat,
+    NonNegativeInt,
+    PositiveFloat,
+    PositiveInt,
+    ValidationError,
+    model_validator,
+)
+
+from relaax.configuration.mistakes import explain
+from relaax.configuration.yaml_reader import read_yaml
+from relaax.errors import ConfigurationError, did_you_mean_one_of
+
+#: The keys that lead to a hyperparameter: one, or several of which each lies in the one before.
+Keys = Annotated[
+    tuple[str, ...],
+    BeforeValidator(lambda value: (value,) if isinstance(value, str) else value),
+    Field(min_length=1),
+]
+
+
+def merged(keys: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
+    """Return ``keys`` with those of ``over`` in their place, also of sections that both have."""
+    found = dict(keys)
+    for key, value in over.items():
+        inner = found.get(key)
+        both = isinstance(inner, Mapping) and isinstance(value, Mapping)
+        found[key] = merged(inner, value) if both else copy.deepcopy(value)  # type: ignore[arg-type]
+    return found
+
+
+class _Rule(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Perturb(_Rule):
+    """Multiply a hyperparameter by one of the factors."""
+
+    method: Literal["perturb"]
+    keys: Keys
+    factors: Annotated[tuple[PositiveFloat, ...], Field(min_length=1)]
+    min_value: FiniteFloat | None = None
+    max_value: FiniteFloat | None = None
+
+    @model_validator(mode="after")
+    def _ordered(self) -> Self:
+        if None not in (self.min_value, self.max_value) and self.min_value > self.max_value:  # type: ignore[operator]
+            raise ValueError(f"min_value {self.min_value} is above max_value {self.max_value}")
+        return self
+
+
+class Resample(_Rule):
+    """Draw a hyperparameter anew: of ``values``, or between both ends of ``value_range``."""
+
+    method: Literal["resample"]
+    keys: Keys
+    distribution: Literal["categorical", "uniform", "log_uniform"]
+    values: tuple[Any, ...] | None = None
+    value_range: tuple[FiniteFloat, FiniteFloat] | None = None
+
+    @model_validator(mode="after")
+    def _has_what_it_draws_from(self) -> Self:
+        needs, other = "values", "value_range"
+        if self.distribution != "categorical":
+            needs, other = other, needs
+        if not getattr(self, needs):
+            raise ValueError(f"the distribution {self.distribution} needs {needs}")
+        if getattr(self, other) is not None:
+            raise ValueError(f"{other}: no effect with the distribution {self.distribution}")
+        if self.distribution == "log_uniform" and min(self.value_range or ()) <= 0:
+            raise ValueError("value_range: the distribution log_uniform needs numbers above 0")
+        return self
+
+
+class VanillaPbt(_Rule):
+    """The ``args`` of ``vanilla_pbt``."""
+
+    #: A member is ready when its newest evaluated version is so many updates newer than when it was
+    #: ready last.
+    ready_interval: PositiveInt
+    #: The worst of the members take the parameters of the best, so large a part of all.
+    truncation_ratio: Annotated[float, Field(gt=0, le=0.5)]
+    explore_configs: tuple[Annotated[Perturb | Resample, Field(discriminator="method")], ...] = ()
+    #: The names of the members, as the manager itself has them.
+    population: tuple[str, ...] | None = None
+    #: A member's return is the mean of so many of its last evaluated episodes.
+    episodes: PositiveInt = 10
+    seed: NonNegativeInt | None = None
+
+
+#: The keys of ``population_algorithm`` in the file of a population, by its ``type_``.
+ALGORITHMS: Mapping[str, type[VanillaPbt]] = {"vanilla_pbt": VanillaPbt}
+
+
+def population_rule(type_: str, args: Mapping[str, Any]) -> VanillaPbt:
+    """Return the rule of a population; ConfigurationError for a type or a key that is unknown."""
+    if type_ not in ALGORITHMS:
+        raise ConfigurationError(
+            f"no population algorithm has the type {type_!r}; there are {', '.join(ALGORITHMS)}"
+            + did_you_mean_one_of(type_, list(ALGORITHMS))
+        )
+    try:
+        return ALGORITHMS[type_].model_validate(args)
+    except ValidationError as error:
+        raise ConfigurationError(
+            "; ".join(f"{type_}: {each}" for each in explain(error))
+        ) from error
+
+
+class PopulationAlgorithm(_Rule):
+    """A population algorithm by its name, and its arguments."""
+
+    type_: str
+    args: dict[str, Any] = Field(default_factory=dict)
+
+
+class PopulationFile(_Rule):
+    """What a population's manager is told, as YAML."""
+
+    population_algorithm: PopulationAlgorithm
+    #: The evaluated episodes of this stream count.
+    population_sample_stream: str
+    #: Keys of the algorithm's section of each member, in the place of those of its configuration.
+    initial_hyperparams: dict[str, dict[str, Any]] = Field(default_factory=dict)
+
+    @classmethod
+    def read(cls, path: Path) -> Self:
+        """Return the content of a file; ConfigurationError with the path of a wrong key."""
+        try:
+            return cls.model_validate(read_yaml(path))
+        except ValidationError as error:
+            raise ConfigurationError("; ".join(f"{path}: {e}" for e in explain(error))) from error
+
+    def rule(self) -> VanillaPbt:
+        """Return the rule; ConfigurationError for a type or a key that is unknown."""
+        return population_rule(self.population_algorithm.type_, self.population_algorithm.args)

@@ -1,0 +1,39 @@
+"""What the processes of a population are told."""
+
+from typing import Any
+
+from relaax.experiments.policies import args_of
+from relaax.experiments.workers import PopulationManager, TrainerWorker
+from relaax.experiments.written import NamedExperiment
+
+#: Keys of a trainer's args that members keep: random numbers of their own, and the end of all.
+KEPT = ("seed", "max_global_step", "anneal_from")
+
+#: A member takes the parameters of a checkpoint that is no older than so many seconds.
+CHECKPOINT_INTERVAL_S = 5.0
+
+
+def hyperparameters_of(experiment: NamedExperiment, trainer: TrainerWorker) -> dict[str, Any]:
+    """Return what a member takes over of another one: the trainer's args, but those it keeps."""
+    args = args_of(experiment, trainer)
+    return {key: value for key, value in args.items() if key not in KEPT}
+
+
+def population_file(experiment: NamedExperiment, manager: PopulationManager) -> dict[str, Any]:
+    """Return what the manager of a population reads."""
+    trainers = {each.policy_name: each for each in reversed(experiment.config.trainers)}
+    return {
+        "population_algorithm": manager.population_algorithm.model_dump(mode="json"),
+        "population_sample_stream": manager.population_sample_stream.stream_name,
+        "initial_hyperparams": {
+            name: hyperparameters_of(experiment, trainers[name]) for name in manager.population
+        },
+    }
+
+
+def learner_options(experiment: NamedExperiment, policy_name: str) -> dict[str, Any]:
+    """Return options of a policy's learner that it has as a member of a population."""
+    managers = experiment.config.population_manager
+    if not any(policy_name in each.population for each in managers):
+        return {}
+    return {"--population-member": True, "--checkpoint-interval": CHECKPOINT_INTERVAL_S}

@@ -1,0 +1,11 @@
+"""Populations: policies that are learnt at the same time, and a manager that changes them.
+
+``membership``       a policy as a member, at its parameter server: its orders and its episodes
+``service``          these behind gRPC, at the parameter server's port
+``stub``             the client of that
+``hyperparameters``  changes of keys of an algorithm's section
+``vanilla_pbt``      decides which member takes the parameters of which other
+``manager``          carries out these decisions
+``record``           who copied whom, in a table and a plot
+``process``          the command ``relaax-population-manager``
+"""

@@ -1,0 +1,146 @@
+"""The manager of a population: it looks at the members' episodes, and gives orders to learners."""
+
+import logging
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from relaax.errors import BridgeError, ConfigurationError
+from relaax.populations.membership import Order
+from relaax.populations.record import ExploitRow, PopulationRecord
+from relaax.populations.stub import MemberStub
+from relaax.populations.vanilla_pbt import Exploit, VanillaPopulation
+from relaax.telemetry.throttled_log import RepeatedWarning
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class MemberPlace:
+    """Where a member is."""
+
+    stub: MemberStub
+    #: Of its learner: a folder, or s3://BUCKET/KEY.
+    checkpoints: str
+    #: Raises ConfigurationError for hyperparameters that the algorithm does not allow.
+    require_allowed: Callable[[Mapping[str, Any]], object] = lambda hyperparameters: None
+
+
+class PopulationManager:
+    """Carries out what ``population`` decides; ``advance`` is called once a second or so.
+
+    Orders are at the parameter servers of the members, which keep them: a manager that starts again
+    asks for them, and goes on. ``stream`` is that of the evaluated episodes.
+    """
+
+    def __init__(
+        self,
+        population: VanillaPopulation,
+        places: Mapping[str, MemberPlace],
+        stream: str,
+        record: PopulationRecord,
+    ) -> None:
+        self._population = population
+        self._places = places
+        self._stream = stream
+        self._record = record
+        #: What each parameter server has been asked: its incarnation, and the episodes so far.
+        self._seen = dict.fromkeys(places, (0, 0))
+        #: By member: its last order that was carried out, and the exploits that are under way.
+        self._known: dict[str, int] = {}
+        self._begun: dict[str, Exploit] = {}
+        self._complaints = {name: RepeatedWarning(_log) for name in places}
+
+    def advance(self) -> None:
+        """Take what is new of each member, and give orders; members that are away are left out."""
+        for name in self._places:
+            try:
+                self._look_at(name)
+                self._complaints[name].forget()
+            except BridgeError as error:  # it may be starting again
+                self._complaints[name].say(f"nothing is known of {name} now: {error}")
+        if len(self._known) == len(self._places):  # orders of before are known
+            for exploit in self._population.exploits():
+                self._begin(exploit)
+
+    def close(self) -> None:
+        """Write the record."""
+        self._record.write()
+
+    def _look_at(self, name: str) -> None:
+        member, place = self._population.members[name], self._places[name]
+        order, done = place.stub.membership()
+        if self._known.get(name) != order.number and order.number == done.number:
+            if order.number > 0:
+                self._went_on(name, order, done.version)
+            self._known[name] = order.number
+        elif order.number != done.number:
+            member.is_waiting = True
+            self._known.setdefault(name, done.number)
+        incarnation, count = self._seen[name]
+        found = place.stub.episodes(self._stream, count)
+        if found.incarnation != incarnation:
+            found = place.stub.episodes(self._stream)
+        self._seen[name] = found.incarnation, found.count
+        self._population.note(name, found.latest)
+        if member.returns:
+            self._record.note_return(name, member.version, member.mean_return)
+
+    def _went_on(self, name: str, order: Order, version: int) -> None:
+        """Take note of an exploit that a learner has carried out."""
+        self._population.members[name].hyperparameters = order.hyperparameters
+        self._population.went_on(name, version)
+        if order.number > self._record.last_number(name):
+            begun = self._begun.pop(name, None)
+            returns = (None, None) if begun is None else (begun.target_return, begun.source_return)
+            self._record.note_exploit(
+                ExploitRow(
+                    order.number, name, version, order.source, order.hyperparameters, *returns
+                )
+            )
+            print(f"{name}: version {version} has the parameters of {order.source}", flush=True)
+
+    def _begin(self, exploit: Exploit) -> None:
+        """Give the order of an exploit; the member goes on as it is where that fails."""
+        name, source = exploit.target, self._places[exploit.source]
+        member = self._population.members[name]
+        order = Order(
+            self._known[name] + 1, exploit.hyperparameters, exploit.source, source.checkpoints
+        )
+        try:
+            self._places[name].require_allowed(exploit.hyperparameters)
+            self._places[name].stub.give(order)
+        except (BridgeError, ConfigurationError) as error:
+            member.is_waiting = False
+            _log.warning("%s goes on as it is: %s", name, error)
+            return
+        self._begun[name] = exploit
+        print(said_of(exploit, member.hyperparameters), flush=True)
+
+
+def said_of(exploit: Exploit, before: Mapping[str, Any]) -> str:
+    """Return an exploit in words, with the hyperparameters that change."""
+    old, new = _flat(before), _flat(exploit.hyperparameters)
+    changes = [
+        f"{key} {_shown(old.get(key))} -> {_shown(value)}"
+        for key, value in new.items()
+        if old.get(key) != value
+    ]
+    return (
+        f"{exploit.target} (mean return {exploit.target_return:.4g}) takes the parameters of "
+        f"{exploit.source} ({exploit.source_return:.4g}): " + (", ".join(changes) or "as they are")
+    )
+
+
+def _flat(keys: Mapping[str, Any], before: str = "") -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for key, value in keys.items():
+        if isinstance(value, Mapping):
+            found |= _flat(value, f"{before}{key}.")
+        else:
+            found[before + key] = value
+    return found
+
+
+def _shown(value: Any) -> str:
+    return f"{value:.4g}" if isinstance(value, float) else str(value)

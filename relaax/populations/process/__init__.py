@@ -1,0 +1,4 @@
+"""The command ``relaax-population-manager``.
+
+``main``   reads the members' configurations, and runs the manager until it is stopped
+"""

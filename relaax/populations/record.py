@@ -1,0 +1,152 @@
+"""Who copied whom in a population: a table, a plot, and what the manager goes on with."""
+
+import csv
+import io
+import json
+import logging
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from relaax.checkpoints import BlobStore
+from relaax.errors import CheckpointError, DamagedCheckpoint
+
+_log = logging.getLogger(__name__)
+
+#: The names of the files.
+STATE, TABLE, PLOT = "population.json", "exploits.csv", "population.png"
+
+#: When a member has more points in the plot, every second one is dropped.
+MOST_POINTS = 1000
+
+_COLUMNS = (
+    "number", "target", "version", "target_return", "source", "source_return", "hyperparameters",
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class ExploitRow:
+    """An exploit that the learner of ``target`` has carried out."""
+
+    #: Of the orders to this target, from 1 on.
+    number: int
+    target: str
+    #: The first version of the target with the parameters of the source.
+    version: int
+    source: str
+    hyperparameters: dict[str, Any]
+    #: Mean returns before; None where the manager ended between its order and its record.
+    target_return: float | None = None
+    source_return: float | None = None
+
+
+@dataclass
+class _Curve:
+    """Mean returns of a member by its versions."""
+
+    points: list[tuple[int, float]] = field(default_factory=list)
+
+
+class PopulationRecord:
+    """Keeps exploits and curves in ``store``; a manager that starts again goes on with them.
+
+    A failed write is a warning: the population goes on.
+    """
+
+    def __init__(self, store: BlobStore, names: Sequence[str]) -> None:
+        self._store = store
+        self.rows: list[ExploitRow] = []
+        self._curves = {name: _Curve() for name in names}
+        self._restore()
+
+    def last_number(self, name: str) -> int:
+        """Return the number of a member's last exploit that is recorded; 0 for none."""
+        return max((row.number for row in self.rows if row.target == name), default=0)
+
+    def note_return(self, name: str, version: int, mean_return: float) -> None:
+        """Take a point of a curve, if its version is a newer one."""
+        points = self._curves[name].points
+        if not points or version > points[-1][0]:
+            points.append((version, mean_return))
+            if len(points) > MOST_POINTS:
+                del points[1::2]
+
+    def note_exploit(self, row: ExploitRow) -> None:
+        """Take an exploit, and write all files."""
+        self.rows.append(row)
+        self.write()
+
+    def write(self) -> None:
+        """Write the files."""
+        curves = {name: curve.points for name, curve in self._curves.items()}
+        state = {"exploits": [asdict(row) for row in self.rows], "curves": curves}
+        try:
+            self._store.put(TABLE, table(self.rows).encode())
+            self._store.put(STATE, json.dumps(state).encode())
+            self._store.put(PLOT, plotted(curves, self.rows))
+        except CheckpointError as error:
+            _log.warning("the record of the population is not written: %s", error)
+        except ImportError:  # without matplotlib the table says it all
+            pass
+
+    def _restore(self) -> None:
+        if STATE not in self._store.names():
+            return
+        try:
+            state = json.loads(self._store.get(STATE))
+            rows = [ExploitRow(**row) for row in state["exploits"]]
+            curves = {
+                name: [(int(version), float(mean)) for version, mean in points]
+                for name, points in state["curves"].items()
+            }
+        except (DamagedCheckpoint, ValueError, KeyError, TypeError) as error:
+            _log.warning(
+                "%s in %s cannot be read, and a new record begins: %s",
+                STATE, self._store.location(), error,
+            )  # fmt: skip
+            return
+        self.rows = rows
+        for name, curve in self._curves.items():
+            curve.points = curves.get(name, [])
+
+
+def table(rows: Sequence[ExploitRow]) -> str:
+    """Return CSV with a line for each exploit."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(_COLUMNS)
+    for row in rows:
+        values = {**asdict(row), "hyperparameters": json.dumps(row.hyperparameters)}
+        writer.writerow([values[column] for column in _COLUMNS])
+    return text.getvalue()
+
+
+def plotted(curves: Mapping[str, Sequence[tuple[int, float]]], rows: Sequence[ExploitRow]) -> bytes:
+    """Return a PNG of mean returns by version; an arrow leads from a source to its target.
+
+    ImportError without matplotlib.
+    """
+    logging.getLogger("matplotlib").setLevel(logging.WARNING)
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(8, 4.5), layout="constrained")
+    axes = figure.add_subplot()
+    for number, (name, points) in enumerate(curves.items()):
+        colour = f"C{number}"
+        axes.plot(*zip(*points or [(0, 0.0)], strict=True), color=colour, label=name)
+        for row in rows:
+            if row.source == name and None not in (row.source_return, row.target_return):
+                axes.annotate(
+                    "",
+                    xy=(row.version, row.target_return),
+                    xytext=(row.version, row.source_return),
+                    arrowprops={"arrowstyle": "->", "color": colour},
+                )
+    axes.set(xlabel="version", ylabel="mean return of evaluated episodes")
+    axes.set_title("an arrow leads from the copied policy, in its colour, to the one that copies")
+    axes.legend()
+    axes.grid(alpha=0.3)
+    picture = io.BytesIO()
+    FigureCanvasAgg(figure).print_png(picture)
+    return picture.getvalue()

@@ -1,0 +1,77 @@
+"""The client of a membership at a parameter server's port."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import grpc
+
+from relaax.errors import BridgeError, ParameterServerAway, TokenRefused
+from relaax.net.channels import methods_of, open_channel
+from relaax.populations import members_pb2
+from relaax.populations.membership import Done, EvaluatedEpisode, Order, WrongNumber
+from relaax.populations.service import SERVICE, order_message, order_of
+
+#: A parameter server that does not answer for so long is away.
+CALL_TIMEOUT_S = 5.0
+
+_KINDS = {
+    grpc.StatusCode.UNAVAILABLE: ParameterServerAway,
+    grpc.StatusCode.DEADLINE_EXCEEDED: ParameterServerAway,
+    grpc.StatusCode.CANCELLED: ParameterServerAway,
+    grpc.StatusCode.UNAUTHENTICATED: TokenRefused,
+    grpc.StatusCode.FAILED_PRECONDITION: WrongNumber,
+}
+
+
+@dataclass(frozen=True)
+class Episodes:
+    """Evaluated episodes of a stream."""
+
+    #: How many there have been since the start of the parameter server, of this incarnation.
+    count: int
+    incarnation: int
+    #: The latest of them.
+    latest: list[EvaluatedEpisode]
+
+
+class MemberStub:
+    """Calls the parameter server of a member at ``url``, ``HOST:PORT``. For several threads.
+
+    Each method raises ParameterServerAway where that does not answer, BridgeError for a refusal.
+    """
+
+    def __init__(self, url: str, call_timeout_s: float = CALL_TIMEOUT_S) -> None:
+        self._url = url
+        self._timeout_s = call_timeout_s
+        self._channel = open_channel(url)
+        self._methods = methods_of(SERVICE, self._channel)
+
+    def episodes(self, stream: str, after: int = 0) -> Episodes:
+        """Return the episodes of a stream behind the first ``after``."""
+        found = self._call("GetEpisodes", members_pb2.EpisodesQuery(stream=stream, after=after))
+        pairs = zip(found.versions, found.returns, strict=True)
+        return Episodes(found.count, found.incarnation, [EvaluatedEpisode(*each) for each in pairs])
+
+    def membership(self) -> tuple[Order, Done]:
+        """Return the last order, and what the learner has done of it."""
+        found = self._call("GetMembership", members_pb2.Nothing())
+        return order_of(found.order), Done(found.done.number, found.done.version)
+
+    def give(self, order: Order) -> None:
+        """Give an order; WrongNumber if its number does not follow the last one's."""
+        self._call("SetOrder", order_message(order))
+
+    def note_done(self, done: Done) -> None:
+        """Say what the learner goes on with; WrongNumber if there is a newer order."""
+        self._call("SetDone", members_pb2.Done(number=done.number, version=done.version))
+
+    def close(self) -> None:
+        """Close the channel."""
+        self._channel.close()
+
+    def _call(self, method: str, request: Any) -> Any:
+        try:
+            return self._methods[method](request, timeout=self._timeout_s, wait_for_ready=True)
+        except grpc.RpcError as error:
+            kind = _KINDS.get(error.code(), BridgeError)
+            raise kind(f"parameter server {self._url}: {error.details()}") from error

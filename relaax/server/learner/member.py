@@ -1,0 +1,154 @@
+"""A learner that is a member of a population: it carries out the orders of its manager."""
+
+import json
+import logging
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from relaax.algorithm_base import Checkpoint
+from relaax.checkpoints import BlobStore, CheckpointSaver, DirectoryStore
+from relaax.configuration import LearnerConfiguration
+from relaax.configuration.population_rules import merged
+from relaax.errors import BridgeError, CheckpointError, ConfigurationError, ParameterServerAway
+from relaax.parameters.training_watch import first_answer
+from relaax.populations.membership import Done, Order, WrongNumber
+from relaax.populations.stub import MemberStub
+from relaax.processes.periodic_tasks import Task, TasksThread
+from relaax.processes.stop_signal import Stop
+from relaax.server.learner.builder import RestoredLearner, restore
+from relaax.telemetry.throttled_log import RepeatedWarning
+
+_log = logging.getLogger(__name__)
+
+#: The file beside the checkpoints with the last order that was carried out.
+FILE = "order.json"
+
+#: How often it asks for an order, and for a checkpoint of another member that is not there yet.
+_INTERVAL_S = 1.0
+
+
+class PopulationMember:
+    """Asks the parameter server for orders, on a thread of its own, until ``close``.
+
+    ``order`` is what the learner is to be made with.
+    """
+
+    def __init__(self, stub: MemberStub, order: Order) -> None:
+        self._stub = stub
+        self.order = order
+        self._newest = order
+        self._complaint = RepeatedWarning(_log)
+        self._thread = TasksThread([Task(_INTERVAL_S, self._look)], "population member")
+
+    @property
+    def has_new_order(self) -> bool:
+        """Whether the learner has to be made again."""
+        return self._newest.number != self.order.number
+
+    def carry_out(self, restored: RestoredLearner, stop: Stop) -> RestoredLearner:
+        """Return the learner with what its order says, unless it went on with that before.
+
+        Its count of steps goes on with the next one: the new parameters are a version of their own.
+        """
+        store = restored.store
+        if store is None or not self.order.number:
+            return restored
+        done = _done_in(store)
+        if done.number != self.order.number:
+            checkpoint = _newest_checkpoint(self.order, stop)
+            if checkpoint is None:
+                return restored
+            learner, location = restored.learner, self.order.checkpoints
+            restore(learner, checkpoint, restored.fingerprint, location)
+            restored = replace(restored, iteration=restored.iteration + 1)
+            restored.save(restored.iteration)
+            done = Done(self.order.number, restored.iteration)
+            content = {"number": done.number, "version": done.version}
+            store.put(FILE, json.dumps(content).encode())
+            print(
+                f"version {done.version:,} has the parameters of {self.order.source}, of step "
+                f"{checkpoint.version:,}",
+                flush=True,
+            )
+        first_answer(
+            lambda: self._note_done(done),
+            "the parameter server",
+            stop,
+            give_up_s=float("inf"),
+            pause_s=_INTERVAL_S,
+            waits_for=ParameterServerAway,
+        )
+        return restored
+
+    def close(self) -> None:
+        """End the thread, and the connection."""
+        self._thread.close()
+        self._stub.close()
+
+    def _note_done(self, done: Done) -> None:
+        try:
+            self._stub.note_done(done)
+        except WrongNumber as error:  # there is a newer order, which comes next
+            _log.info("%s", error)
+
+    def _look(self) -> None:
+        try:
+            self._newest, _ = self._stub.membership()
+            self._complaint.forget()
+        except BridgeError as error:
+            self._complaint.say(f"no orders of the population's manager: {error}")
+
+
+def join_population(configuration: LearnerConfiguration, stop: Stop) -> PopulationMember | None:
+    """Return the member with the order that is there now; None if ``stop`` is set before."""
+    options = configuration.options
+    stub = MemberStub(str(options.parameter_server))
+    found = first_answer(
+        stub.membership,
+        "the parameter server",
+        stop,
+        give_up_s=options.give_up,
+        pause_s=_INTERVAL_S,
+        waits_for=ParameterServerAway,
+    )
+    if found is None:
+        stub.close()
+        return None
+    return PopulationMember(stub, found[0])
+
+
+def with_order(configuration: LearnerConfiguration, order: Order) -> LearnerConfiguration:
+    """Return the configuration of a learner with the hyperparameters of an order."""
+    section = configuration.algorithm
+    parameters = merged(section.parameters, order.hyperparameters)
+    return replace(configuration, algorithm=replace(section, parameters=parameters))
+
+
+def _done_in(store: BlobStore) -> Done:
+    """Return the last order that was carried out with these checkpoints."""
+    if FILE not in store.names():
+        return Done()
+    content: Mapping[str, Any] = json.loads(store.get(FILE))
+    return Done(int(content["number"]), int(content["version"]))
+
+
+def _newest_checkpoint(order: Order, stop: Stop) -> Checkpoint | None:
+    """Return the newest checkpoint of the order's source, once there is one.
+
+    Its owner may replace it at any time. None if ``stop`` is set before.
+    """
+    complaint = RepeatedWarning(_log)
+    while not stop.wait(0):
+        try:
+            store = DirectoryStore(Path(order.checkpoints), is_only_read=True)
+            checkpoint = CheckpointSaver(store, keep=1).restore_latest()
+            why = "it has saved none yet"
+        except (CheckpointError, ConfigurationError) as error:
+            checkpoint, why = None, str(error)
+        if checkpoint is not None:
+            return checkpoint
+        complaint.say(f"waiting for a checkpoint of {order.source}: {why}")
+        stop.wait(_INTERVAL_S)
+    return None

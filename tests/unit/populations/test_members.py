@@ -1,0 +1,170 @@
+"""Orders and episodes at a parameter server's port, and a manager that asks for them there."""
+
+import contextlib
+
+import pytest
+from processes import free_port
+
+from relaax.checkpoints import DirectoryStore
+from relaax.configuration.population_rules import population_rule
+from relaax.errors import ConfigurationError, ParameterServerAway
+from relaax.net.guarded_server import GuardedServer
+from relaax.populations.manager import MemberPlace, PopulationManager
+from relaax.populations.membership import Done, EvaluatedEpisode, Membership, Order, WrongNumber
+from relaax.populations.record import PLOT, TABLE, PopulationRecord
+from relaax.populations.service import method_handlers
+from relaax.populations.stub import MemberStub
+from relaax.populations.vanilla_pbt import VanillaPopulation
+
+STREAM = "population"
+
+
+@contextlib.contextmanager
+def served(membership):
+    with contextlib.ExitStack() as resources:
+        server = GuardedServer(4, [method_handlers(membership)])
+        server.start(f"localhost:{(port := free_port())}")
+        resources.callback(lambda: server.stop(0).wait())
+        stub = MemberStub(f"localhost:{port}", call_timeout_s=5)
+        resources.callback(stub.close)
+        yield stub
+
+
+def report(membership, *returns, version=10, streams=STREAM):
+    for each in returns:
+        membership.note(f"{streams}/episode_length", version, 1.0)
+        membership.note(f"{streams}/episode_return", version, each)
+
+
+def test_episodes_of_a_stream_come_once_each():
+    membership = Membership(None)
+    with served(membership) as stub:
+        report(membership, 1.0, 2.0, streams="eval,population")
+        report(membership, 9.0, streams="eval")
+        found = stub.episodes(STREAM)
+        assert found.latest == [EvaluatedEpisode(10, 1.0), EvaluatedEpisode(10, 2.0)]
+        assert (found.count, found.incarnation) == (2, membership.incarnation)
+        report(membership, 3.0, version=11)
+        assert stub.episodes(STREAM, after=2).latest == [EvaluatedEpisode(11, 3.0)]
+        assert stub.episodes(STREAM, after=3).latest == []
+        assert stub.episodes("eval").count == 3
+
+
+def test_an_order_outlives_its_parameter_server(tmp_path):
+    order = Order(1, {"rate": 0.5, "inner": {"delta": 2}}, "best", "there")
+    store = DirectoryStore(tmp_path)
+    with served(Membership(store)) as stub:
+        assert stub.membership() == (Order(), Done())
+        stub.give(order)
+        assert stub.membership() == (order, Done())
+        stub.note_done(Done(1, 70))
+    with served(Membership(store)) as stub:
+        assert stub.membership() == (order, Done(1, 70))
+
+
+def test_orders_follow_one_another():
+    with served(Membership(None)) as stub:
+        stub.give(Order(1))
+        for wrong in (1, 3):
+            with pytest.raises(WrongNumber, match=f"order {wrong} does not follow order 1"):
+                stub.give(Order(wrong))
+        with pytest.raises(WrongNumber, match="order 2 is not the last one"):
+            stub.note_done(Done(2, 5))
+
+
+def test_a_parameter_server_that_is_away_is_named():
+    stub = MemberStub("localhost:1", call_timeout_s=0.2)
+    with contextlib.closing(stub), pytest.raises(ParameterServerAway, match="localhost:1"):
+        stub.membership()
+
+
+class Population:
+    """Two members at ports, and what their learners would do."""
+
+    def __init__(self, resources, directory):
+        self.memberships = {
+            name: Membership(DirectoryStore(directory / name)) for name in ("weak", "strong")
+        }
+        self.stubs = {
+            name: resources.enter_context(served(each)) for name, each in self.memberships.items()
+        }
+        self.store = DirectoryStore(directory / "record")
+        self.refused = False
+
+    def manager(self):
+        """A manager as it starts, again too."""
+        explore = [{"keys": "rate", "method": "perturb", "factors": [2]}]
+        args = {"ready_interval": 5, "truncation_ratio": 0.5, "episodes": 2, "seed": 1}
+        rule = population_rule("vanilla_pbt", {**args, "explore_configs": explore})
+        hyperparameters = {name: {"rate": rate} for name, rate in (("weak", 1.0), ("strong", 3.0))}
+        places = {
+            name: MemberPlace(stub, f"checkpoints of {name}", self.require_allowed)
+            for name, stub in self.stubs.items()
+        }
+        record = PopulationRecord(self.store, list(places))
+        return PopulationManager(VanillaPopulation(rule, hyperparameters), places, STREAM, record)
+
+    def require_allowed(self, hyperparameters):
+        if self.refused:
+            raise ConfigurationError("rate: too large")
+
+    def play(self, weak, strong, version=10):
+        report(self.memberships["weak"], weak, weak, version=version)
+        report(self.memberships["strong"], strong, strong, version=version)
+
+
+@pytest.fixture(name="population")
+def _population(tmp_path):
+    with contextlib.ExitStack() as resources:
+        yield Population(resources, tmp_path)
+
+
+ORDER = Order(1, {"rate": 6.0}, "strong", "checkpoints of strong")
+
+
+def test_a_manager_orders_and_records_who_has_copied_whom(population, capsys):
+    manager = population.manager()
+    population.play(weak=1.0, strong=8.0)
+    manager.advance()
+    assert population.memberships["weak"].order == ORDER
+    assert population.memberships["strong"].order == Order()
+    assert "weak (mean return 1) takes the parameters of strong (8): rate 1 -> 6" in (
+        capsys.readouterr().out
+    )
+    manager.advance()  # the learner has not done it yet
+    assert population.memberships["weak"].order.number == 1
+    population.stubs["weak"].note_done(Done(1, 12))
+    manager.advance()
+    lines = population.store.get(TABLE).decode().splitlines()
+    assert lines[1] == "weak".join(["1,", ',12,1.0,strong,8.0,"{""rate"": 6.0}"'])
+    assert population.store.get(PLOT).startswith(b"\x89PNG")
+
+
+def test_a_manager_that_starts_again_goes_on(population):
+    population.play(weak=1.0, strong=8.0)
+    population.manager().advance()
+    again = population.manager()  # killed before the learner has taken the parameters
+    again.advance()
+    assert population.memberships["weak"].order == ORDER
+    population.stubs["weak"].note_done(Done(1, 12))
+    third = population.manager()  # and again before it has recorded that
+    third.advance()
+    assert "weak,12,,strong,," in population.store.get(TABLE).decode()
+    population.play(weak=1.0, strong=8.0, version=17)
+    third.advance()
+    assert population.memberships["weak"].order == Order(
+        2, {"rate": 6.0}, "strong", "checkpoints of strong"
+    )
+    fourth = population.manager()
+    population.stubs["weak"].note_done(Done(2, 18))
+    fourth.advance()
+    assert population.store.get(TABLE).decode().count("strong") == 2
+
+
+def test_hyperparameters_that_are_not_allowed_are_not_ordered(population, caplog):
+    population.refused = True
+    manager = population.manager()
+    population.play(weak=1.0, strong=8.0)
+    manager.advance()
+    assert population.memberships["weak"].order == Order()
+    assert "weak goes on as it is: rate: too large" in caplog.text
