@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from relaax.telemetry.episode_numbers import EPISODE_INFO, MOST_NUMBERS, mistake_in_name
-from relaax.telemetry.metrics import Metrics
+from relaax.telemetry.metrics import STAGE, Metrics
 
 #: The name of these numbers in an ``info``.
 KEY = EPISODE_INFO.rstrip("/")
@@ -54,7 +54,7 @@ class EpisodeInfoReader:
             mistake = mistake_in_name(name)
             if not mistake and (number is None or not math.isfinite(number)):
                 mistake = f"{value!r:.60} is no finite number"
-            if not mistake and len(numbers) >= MOST_NUMBERS:
+            if not mistake and name != STAGE and len(numbers) >= MOST_NUMBERS:
                 mistake = f"an episode has {MOST_NUMBERS} numbers at most"
             if mistake:
                 self._say(name, f"info['{KEY}'][{name!r:.80}] is left out: {mistake}")

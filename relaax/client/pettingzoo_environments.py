@@ -49,6 +49,8 @@ class PettingZooEnvironment(ABC):
         doubt = (observer or RunObserver()).on_doubt
         self._masks = MaskReader(doubt)
         self._numbers = EpisodeInfoReader(doubt)
+        #: What ``reset`` of the environment gets as ``options``; None for an environment's own.
+        self.reset_options: dict[str, Any] | None = None
         #: Those whose episode goes on.
         self._playing: set[str] = set()
 
@@ -75,7 +77,8 @@ class PettingZooEnvironment(ABC):
     def _reset(self) -> Any:
         self._playing.clear()
         seed, self._seed = self._seed, None
-        return self._environment.reset(seed=seed)
+        more = {} if self.reset_options is None else {"options": self.reset_options}
+        return self._environment.reset(seed=seed, **more)
 
     def _report(
         self, agent: str, reward: Any, is_terminated: bool, is_truncated: bool, seen: Any, info: Any

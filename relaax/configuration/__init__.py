@@ -3,6 +3,7 @@
 ``option_kinds``        the kinds of options, with their checks
 ``eval_rules``          how long a version of a policy is evaluated
 ``population_rules``    how a population's policies copy one another
+``curriculum``          stages of environments, and their conditions
 ``option_base``         declares the options that several commands have
 ``options``             declares all others, and puts the options of each command together
 ``commands``            says which commands there are, with their options

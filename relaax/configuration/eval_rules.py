@@ -2,6 +2,7 @@
 
 from pydantic import BaseModel, ConfigDict, PositiveFloat, PositiveInt
 
+from relaax.configuration.curriculum import Curriculum
 from relaax.processes.identifiers import LATEST
 
 
@@ -17,3 +18,5 @@ class EvalRule(BaseModel):
     eval_time_per_version_seconds: PositiveFloat | None = None
     #: Where newer versions are. ``latest``: the newest version that is tagged, or else the newest.
     eval_target_tag: str = LATEST
+    #: Stages of environments, which go by the means of evaluated versions.
+    curriculum_config: Curriculum | None = None

@@ -422,6 +422,11 @@ class ActorOptions(DeliveringOptions, LogOptions, AccessOptions):
         "report episodes, from which nothing is learnt, to the managers of this stream of an "
         "experiment, or of several, with commas between their names",
     )
+    curriculum_server: kinds.AddressOption | None = option(
+        None,
+        "reset environments with the present stage of the curriculum of this parameter server's "
+        "policy",
+    )
     limit_episode_length: kinds.CountOption | None = option(
         None, "cut an episode off after so many steps"
     )

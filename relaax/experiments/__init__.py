@@ -11,6 +11,7 @@
 ``eval_checks`` the same about evaluations
 ``population_checks`` the same about populations
 ``population``   what the processes of a population are told
+``curriculum_checks`` the same about curricula
 ``routes``       where a trial's processes listen, and how its actors reach them
 ``diagram``      an experiment as a drawing
 ``policies``     the section of an algorithm that a trainer and its policy describe
@@ -18,6 +19,7 @@
 ``trial``        the files and command lines of a trial on this machine
 """
 
+from relaax.configuration.curriculum import Condition, Curriculum
 from relaax.configuration.population_rules import PopulationAlgorithm
 from relaax.experiments.experiment import (
     Experiment,
@@ -45,9 +47,9 @@ from relaax.experiments.workers import (
 )
 
 __all__ = [
-    "ActorWorker", "AgentSpec", "BufferWorker", "Environment", "EvalManager", "Experiment",
-    "ExperimentConfig", "ExperimentScheduling", "InferenceStream", "ParameterDB", "Policy",
-    "PolicyWorker", "PopulationAlgorithm", "PopulationManager", "SampleStream", "Scheduling",
-    "TasksGroup", "Trainer", "TrainerWorker", "WorkerInformation", "register_environment",
-    "register_experiment", "register_policy"
+    "ActorWorker", "AgentSpec", "BufferWorker", "Condition", "Curriculum", "Environment",
+    "EvalManager", "Experiment", "ExperimentConfig", "ExperimentScheduling", "InferenceStream",
+    "ParameterDB", "Policy", "PolicyWorker", "PopulationAlgorithm", "PopulationManager",
+    "SampleStream", "Scheduling", "TasksGroup", "Trainer", "TrainerWorker", "WorkerInformation",
+    "register_environment", "register_experiment", "register_policy"
 ]  # fmt: skip

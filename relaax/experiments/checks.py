@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from relaax.configuration.actor_agents import AgentSamples
+from relaax.experiments.curriculum_checks import mistakes_of_curricula
 from relaax.experiments.eval_checks import mistakes_of_evaluations, unused_evaluations
 from relaax.experiments.policies import section_of
 from relaax.experiments.population_checks import mistakes_of_populations, unused_populations
@@ -19,7 +20,7 @@ def mistakes(experiment: NamedExperiment) -> list[str]:
     """Return a sentence for each mistake."""
     found = [*_counts(experiment), *_actors(experiment), *mistakes_of_streams(experiment)]
     found += [*mistakes_of_versions(experiment), *mistakes_of_evaluations(experiment)]
-    found += mistakes_of_populations(experiment)
+    found += [*mistakes_of_curricula(experiment), *mistakes_of_populations(experiment)]
     found += [*_keys(experiment), *_gpus(experiment), *_paced(experiment)]
     # A stream whose name is wrong at one end has no user at the other: this is said once.
     unused = unused_streams, unused_evaluations, unused_populations

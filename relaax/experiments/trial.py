@@ -13,6 +13,7 @@ import yaml
 
 from relaax.configuration.eval_rules import EvalRule
 from relaax.errors import ConfigurationError
+from relaax.experiments.curriculum_checks import curriculum_of
 from relaax.experiments.gpus import placed
 from relaax.experiments.policies import section_of
 from relaax.experiments.population import learner_options, population_file
@@ -281,6 +282,9 @@ class Trial:
         if actor.env.args:
             words += ["--env-kwargs", json.dumps(actor.env.args)]
         words += ["--agents", str(self._file_of(_ACTORS, group.name))]
+        staging = curriculum_of(actor, self.experiment)
+        if staging is not None:
+            words += ["--curriculum-server", self.policies[staging].parameter_server]
         actors = 1 if self._is_on_cluster else group.count
         return group.name, [*words, "--actors", str(actors), "--seed", str(group.seed)]
 
@@ -371,7 +375,7 @@ class Trial:
         """Return the option of the parameter server with the rules of its evaluations."""
         rules = {
             manager.tag: {
-                **manager.model_dump(include=set(EvalRule.model_fields)),
+                **manager.model_dump(mode="json", include=set(EvalRule.model_fields)),
                 "eval_sample_stream": manager.eval_sample_stream.stream_name,
             }
             for manager in self.experiment.config.eval_managers

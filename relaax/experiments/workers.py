@@ -5,7 +5,6 @@ the type ``NAME``.
 """
 
 import re
-from collections.abc import Mapping
 from enum import Enum
 from typing import Annotated, Any, Literal
 
@@ -22,6 +21,7 @@ from pydantic import (
 from relaax.algorithm_base import Section
 from relaax.algorithm_base.config_base import require_effect
 from relaax.configuration.actor_agents import AgentSamples
+from relaax.configuration.curriculum import Curriculum, of_enum
 from relaax.configuration.option_kinds import identifier_text
 from relaax.configuration.population_rules import PopulationAlgorithm
 from relaax.errors import ConfigurationError
@@ -106,7 +106,7 @@ class ParameterDB(Section):
         FILESYSTEM = "FILESYSTEM"
         METADATA = "METADATA"
 
-    type_: Annotated[Type, BeforeValidator(lambda value: _of_enum(ParameterDB.Type, value))] = (
+    type_: Annotated[Type, BeforeValidator(lambda value: of_enum(ParameterDB.Type, value))] = (
         Type.FILESYSTEM
     )
 
@@ -120,7 +120,7 @@ class InferenceStream(Section):
         NAME = "NAME"
         INLINE = "INLINE"
 
-    type_: Annotated[Type, BeforeValidator(lambda value: _of_enum(InferenceStream.Type, value))]
+    type_: Annotated[Type, BeforeValidator(lambda value: of_enum(InferenceStream.Type, value))]
     #: Without effect where the policy is inline.
     stream_name: str
     #: Of an inline policy.
@@ -160,7 +160,7 @@ class SampleStream(Section):
         NAME_BROADCAST = "NAME_BROADCAST"
         NULL = "NULL"
 
-    type_: Annotated[Type, BeforeValidator(lambda value: _of_enum(SampleStream.Type, value))]
+    type_: Annotated[Type, BeforeValidator(lambda value: of_enum(SampleStream.Type, value))]
     stream_name: str = ""
     #: Whether actors wait while a trainer does not keep up, or steps are dropped, and counted.
     when_full: Literal["block", "drop"] = "block"
@@ -254,6 +254,8 @@ class ActorWorker(Worker):
     max_num_steps: PositiveInt | None = None
     #: Its episodes go to evaluation managers, and no trainer gets a step of them.
     is_evaluation: bool = False
+    #: Names the curriculum whose stage its environments are reset with, of several.
+    curriculum_config: Curriculum | None = None
 
     def inference_of(self, spec: AgentSpec) -> InferenceStream | None:
         """Return the inference stream of a specification, if there is one at its place."""
@@ -325,6 +327,8 @@ class EvalManager(Worker):
     eval_time_per_version_seconds: PositiveFloat | None = None
     #: Where newer versions are.
     eval_target_tag: str = LATEST
+    #: Stages of all environments, which go by the means of evaluated versions.
+    curriculum_config: Curriculum | None = None
 
     def model_post_init(self, context: Any) -> None:
         """Refuse keys: they are of processes."""
@@ -361,13 +365,3 @@ class ExperimentConfig(Section):
     population_manager: list[PopulationManager] = Field(default_factory=list)
     #: A trial is stopped when it has run for so long.
     timeout_seconds: PositiveInt = 3 * 24 * 3600
-
-
-def _of_enum(kind: type[Enum], value: Any) -> Any:
-    """Return the member that a file names."""
-    if not isinstance(value, str):
-        return value
-    members: Mapping[str, Enum] = kind.__members__
-    if value not in members:
-        raise ValueError(f"must be one of {', '.join(members)}, is {value!r}")
-    return members[value]

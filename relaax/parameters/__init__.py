@@ -6,6 +6,7 @@ The transport; an algorithm uses it unless it exports a ``BridgeControl`` of its
 ``stub``               the client's end
 ``sharded``            the same to a parameter server in several shards
 ``service``            the server's end; it calls roles
+``stage``              the stage of a policy's curriculum
 ``sender_totals``      steps that were counted of each sender, now and in a checkpoint
 ``callers``            the callers of a parameter server: their admission, calls and environments
 ``vectors``            messages that carry a vector, made and read

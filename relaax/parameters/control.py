@@ -18,6 +18,7 @@ from relaax.net.guarded_server import GuardedServer
 from relaax.parameters.sender_totals import SenderTotals
 from relaax.parameters.service import ParameterServerServicer, Versions, method_handlers
 from relaax.parameters.sharded import ShardedBridge
+from relaax.parameters.stage import Stage
 from relaax.parameters.stub import Bridge
 from relaax.parameters.vectors import SERVICE_NAME
 
@@ -29,7 +30,7 @@ class BridgeControl(BridgeControlBase):
     """The generic bridge's two ends; ``senders`` remember whose steps were counted.
 
     ``others`` answer calls of other services at the same port. ``versions`` are those of a
-    parameter database.
+    parameter database, and ``stage`` returns that of a curriculum, if there is one.
     """
 
     def __init__(
@@ -37,10 +38,12 @@ class BridgeControl(BridgeControlBase):
         senders: SenderTotals | None = None,
         others: Sequence[grpc.GenericRpcHandler] = (),
         versions: Versions | None = None,
+        stage: Callable[[], Stage | None] = lambda: None,
     ) -> None:
         self._senders = senders
         self._others = others
         self._versions = versions
+        self._stage = stage
 
     def parameter_server_stub(self, parameter_server_url: str) -> ParameterLink:
         """Return the worker's end; of several shards, if their addresses are joined by commas."""
@@ -52,7 +55,12 @@ class BridgeControl(BridgeControlBase):
     ) -> RunningParameterServer:
         """Listen at ``address``, with health checking and reflection; OSError if it is taken."""
         return GrpcParameterServer(
-            address, service, self._others, senders=self._senders, versions=self._versions
+            address,
+            service,
+            self._others,
+            senders=self._senders,
+            versions=self._versions,
+            stage=self._stage,
         )
 
 
@@ -62,7 +70,7 @@ class GrpcParameterServer:
     ``others`` answer calls of other services. ``missing`` returns in words why gradients are not
     applied, or "". Messages may be twice as large as the values that the service has now.
     ``senders`` remember whose steps were counted. ``part`` is the slice of a shard. ``versions``
-    are those of a parameter database.
+    are those of a parameter database, and ``stage`` returns that of a curriculum, if there is one.
     """
 
     def __init__(
@@ -74,8 +82,9 @@ class GrpcParameterServer:
         senders: SenderTotals | None = None,
         part: Slice | None = None,
         versions: Versions | None = None,
+        stage: Callable[[], Stage | None] = lambda: None,
     ) -> None:
-        self._servicer = ParameterServerServicer(service, missing, senders, part, versions)
+        self._servicer = ParameterServerServicer(service, missing, senders, part, versions, stage)
         handlers = (method_handlers(self._servicer), *others)
         self._server = GuardedServer(THREADS, handlers, most_bytes=most_bytes(service))
         self._health = health.HealthServicer()

@@ -21,6 +21,7 @@ from relaax.parameters.sender_totals import (
     require_possible,
     require_reachable,
 )
+from relaax.parameters.stage import Stage
 from relaax.parameters.vectors import (
     PHASES,
     SERVICE,
@@ -66,7 +67,7 @@ class ParameterServerServicer:
     ``part`` is the slice of a shard: a gradient is applied at the global step that its sender
     gives, if it does. ``missing`` returns in words why gradients are not applied, or "".
     ``senders`` remember whose steps were counted. ``versions`` are those of the parameter database,
-    if there is one.
+    if there is one. ``stage`` returns that of the policy's curriculum, if it has one.
 
     An exception of the service is logged with its traceback, once for each line of code that raises
     it and each way to it, and with the caller's address. The caller gets its type and message.
@@ -79,12 +80,14 @@ class ParameterServerServicer:
         senders: SenderTotals | None = None,
         part: Slice | None = None,
         versions: Versions | None = None,
+        stage: Callable[[], Stage | None] = lambda: None,
     ) -> None:
         self.phase = Phase.TRAINING
         self._service = service
         self._missing = missing
         self._part = part
         self._versions = versions
+        self._stage = stage
         #: Steps without a gradient, since the start; a reader may outlive this process.
         self._kept = KeptCounts(["counted"]).row()
         self._steps = CountedSteps(service.add, partial(self._kept.add, "counted"), senders)
@@ -152,13 +155,14 @@ class ParameterServerServicer:
         return self._listeners.all_know(self.phase)
 
     def _status(self, caller: str) -> bridge_pb2.Status:
-        phase = self.phase
+        phase, stage = self.phase, self._stage()
         status = bridge_pb2.Status(
             phase=PHASES[phase],
             global_t=self._service.add(0),
             incarnation=self._incarnation,
             began_with=self._began_with,
             away=self._missing(),
+            stage=None if stage is None else bridge_pb2.Stage(**stage._asdict()),
         )
         self._listeners.tell(caller, phase)
         return status

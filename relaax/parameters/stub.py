@@ -28,6 +28,7 @@ from relaax.errors import BridgeError, NotThereYet, ParameterServerAway, TokenRe
 from relaax.net.channels import open_channel
 from relaax.net.reachability import LONGEST_PAUSE_S, Reachability, RetryPause
 from relaax.parameters import bridge_pb2, bridge_pb2_grpc
+from relaax.parameters.stage import Stage
 from relaax.parameters.vectors import (
     PHASES,
     SERVICE_NAME,
@@ -325,6 +326,15 @@ class Bridge(ParameterLink):
     def global_t(self) -> int:
         """Return the global step that the last status has told; 0 before."""
         return 0 if self._status is None else self._status.global_t
+
+    def stage(self) -> Stage | None:
+        """Return the stage of the policy's curriculum by the last status; None without one."""
+        if self._status is None:
+            self.status()
+        status = self._status
+        if status is None or not status.HasField("stage"):
+            return None
+        return Stage(status.stage.number, status.stage.name)
 
     def places(self, environments: Sequence[int]) -> Sequence[int]:
         """Return the places of environments among all of the training."""

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from relaax.checkpoints import BlobStore
 from relaax.errors import BridgeError, CheckpointError, DamagedCheckpoint
-from relaax.telemetry.metrics import EPISODE_RETURN
+from relaax.telemetry.metrics import EPISODE_RETURN, episode_number
 
 #: The file beside the checkpoints with the last order, and what was done of it.
 FILE = "membership.json"
@@ -62,8 +62,8 @@ class Membership:
         self.order, self.done = self._stored()
 
     def note(self, name: str, version: int, y: float) -> None:
-        """Take a number of an evaluated episode: "STREAM,STREAM/name"; returns are kept."""
-        streams, _, name = name.rpartition("/")
+        """Take a number of an evaluated episode, by its ``EpisodeNumber``; returns are kept."""
+        streams, _, name = episode_number(name)
         if name != EPISODE_RETURN:
             return
         episode = EvaluatedEpisode(version, y)

@@ -5,8 +5,9 @@ whose x is the number of the environment on its connection. It is of the episode
 """
 
 import re
+from collections.abc import Mapping
 
-from relaax.telemetry.metrics import EPISODE_LENGTH, EPISODE_RETURN
+from relaax.telemetry.metrics import EPISODE_LENGTH, EPISODE_RETURN, STAGE
 
 #: Before the name of such a number.
 EPISODE_INFO = "episode_info/"
@@ -17,8 +18,15 @@ MOST_NUMBERS = 30
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_]{0,63}")
 
 
+def environments_own(numbers: Mapping[str, float]) -> dict[str, float]:
+    """Return the numbers of an episode without that of its stage, which the service adds."""
+    return {name: y for name, y in numbers.items() if name != STAGE}
+
+
 def mistake_in_name(name: object) -> str:
     """Return in words why a number cannot have this name; "" if it can."""
+    if name == STAGE:
+        return ""
     if not isinstance(name, str) or not _NAME.fullmatch(name):
         return "a name has 1 to 64 letters, digits and _, and no _ first"
     if name in (EPISODE_RETURN, EPISODE_LENGTH):

@@ -5,9 +5,11 @@ A name is ``group/name``: TensorBoard shows a section for each group. The servic
 server``; metrics of clients are in ``client``.
 """
 
+import re
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
+from typing import NamedTuple
 
 #: The sum of an episode's rewards; the goal of a training is measured by it.
 EPISODE_REWARD = "episode/reward"
@@ -24,10 +26,16 @@ EVALUATION_REWARD_AFTER = "evaluation/reward by iteration"
 #: A number of an evaluated episode, before its name, at the version of the policy that played it,
 #: and at the learner's count: the version of a parameter database. The return comes last. A stream
 #: of an experiment may stand before the name, with a slash between. They are no curves.
+#: Between both, "#NUMBER/" names the stage of a curriculum in which the episode began, if any.
 EPISODE_OF, EPISODE_AFTER = "evaluation/episode by version ", "evaluation/episode by iteration "
 
 #: Names of these numbers.
 EPISODE_RETURN, EPISODE_LENGTH = "episode_return", "episode_length"
+
+#: The name of the number of a stage, among the numbers of an episode that are reported.
+STAGE = "#stage"
+
+_STAGE_NUMBER = re.compile(r"#[0-9]{1,9}")
 
 #: The number of environments that a worker serves, and of its connections, before the worker's own
 #: name. The parameter server adds these numbers up.
@@ -42,6 +50,26 @@ OF_CLIENT = "client/"
 
 #: The same for clients that evaluate.
 OF_EVALUATING_CLIENT = "evaluation/client "
+
+
+class EpisodeNumber(NamedTuple):
+    """The meaning of the text behind ``EPISODE_OF``: "STREAM,STREAM/#STAGE/NAME", or a part of it.
+
+    ``stage`` is the number of the stage of a curriculum in which the episode began; None without.
+    """
+
+    streams: str
+    stage: int | None
+    name: str
+
+
+def episode_number(text: str) -> EpisodeNumber:
+    """Return the parts of the text of a number of an evaluated episode."""
+    *streams, name = text.split("/")
+    stage = None
+    if streams and _STAGE_NUMBER.fullmatch(streams[-1]):
+        stage = int(streams.pop()[1:])
+    return EpisodeNumber("/".join(streams), stage, name)
 
 
 class Metrics(ABC):
@@ -69,7 +97,9 @@ def store_evaluated(
     if by_learner:
         score, kind = EVALUATION_REWARD_AFTER, EPISODE_AFTER
     metrics.scalar(score, numbers[EPISODE_RETURN], version)
-    for name in (*(numbers.keys() - {EPISODE_RETURN}), EPISODE_RETURN):
+    if STAGE in numbers:
+        kind = f"{kind}#{numbers[STAGE]:.0f}/"
+    for name in (*(numbers.keys() - {EPISODE_RETURN, STAGE}), EPISODE_RETURN):
         metrics.scalar(f"{kind}{name}", numbers[name], version)
 
 

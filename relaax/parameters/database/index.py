@@ -41,6 +41,8 @@ class Index(BaseModel):
     latest: int | None = None
     versions: Mapping[int, VersionEntry] = {}
     tags: Mapping[str, int] = {}
+    #: By the name of a curriculum.
+    stages: Mapping[str, str] = {}
 
     def data_name(self, version: int) -> str:
         """Return the name of a version's data blob."""
@@ -61,6 +63,10 @@ class Index(BaseModel):
     def without_tag(self, tag: str) -> "Index":
         """Return an index without a tag."""
         return self._changed(tags={key: self.tags[key] for key in self.tags if key != tag})
+
+    def with_stage(self, curriculum: str, stage: str) -> "Index":
+        """Return an index with a curriculum in this stage."""
+        return self._changed(stages={**self.stages, curriculum: stage})
 
     def outdated(self, keep_untagged: int) -> set[int]:
         """Return the untagged versions but for the newest ones; ``latest`` is never among them."""

@@ -68,6 +68,10 @@ class ParameterDatabase:
         latest = {} if index.latest is None else {LATEST: index.latest}
         return {**latest, **index.tags}
 
+    def stage_of(self, curriculum: str) -> str | None:
+        """Return the name of the present stage of a curriculum; None before its second one."""
+        return self._index().stages.get(curriculum)
+
     def has_tag(self, tag: str) -> bool:
         """Return whether a version has a tag."""
         return self._index().tagged(tag) is not None

@@ -82,6 +82,11 @@ class DatabaseWriter(ParameterDatabase):
             self.version_of(tag)
             self._replace(self._now.without_tag(tag))
 
+    def set_stage(self, curriculum: str, stage: str) -> None:
+        """Keep the name of the present stage of a curriculum."""
+        with self._changed:
+            self._replace(self._now.with_stage(curriculum, stage))
+
     def update_metadata(self, version: int, means: Mapping[str, float], episodes: int = 1) -> None:
         """Take the means of more episodes of a version into its running means.
 

@@ -6,6 +6,8 @@
 ``training_figures``  the returns, scores, environments and connections that are reported
 ``versions``          pushes versions to a parameter database, and answers which there are
 ``evaluation``        evaluates one version after another: counts episodes, moves tags
+``stages``            the stage of a curriculum, which goes by evaluations
+``conditions``        when a stage is over
 ``standstill``        why a training makes no progress: which part waits for which
 ``replica``           a copy of a parameter server, for more workers than one can answer
 ``shards``            one parameter server in several processes

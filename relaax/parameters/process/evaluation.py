@@ -11,10 +11,12 @@ from typing import NamedTuple
 from relaax.configuration.eval_rules import EvalRule
 from relaax.errors import CheckpointError, ConfigurationError, NoSuchVersion
 from relaax.parameters.database import DatabaseWriter
+from relaax.parameters.process.stages import Stages
+from relaax.parameters.stage import Stage
 from relaax.processes.identifiers import LATEST, require_tag
 from relaax.processes.periodic_tasks import Task, TasksThread
 from relaax.telemetry.episode_numbers import MOST_NUMBERS
-from relaax.telemetry.metrics import EPISODE_RETURN, Metrics
+from relaax.telemetry.metrics import EPISODE_RETURN, Metrics, episode_number
 from relaax.telemetry.throttled_log import RepeatedWarning
 
 _log = logging.getLogger(__name__)
@@ -28,10 +30,12 @@ MOST_WAITING, MOST_NAMES = 256, MOST_NUMBERS + 2
 
 
 class Evaluated(NamedTuple):
-    """Episodes of one version, reported to the same streams; "" for none."""
+    """Episodes of one version and one stage, reported to the same streams; "" for none."""
 
     streams: Collection[str]
     version: int
+    #: The number of the stage of a curriculum in which they began; None without one.
+    stage: int | None
     episodes: int
     #: Of the episodes that have such a number.
     means: Mapping[str, float]
@@ -42,14 +46,14 @@ class EvaluatedEpisodes:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        #: By streams and version, and by name. The return of an episode comes last.
-        self._numbers: dict[tuple[str, int], dict[str, deque[float]]] = {}
+        #: By streams, version and stage, and by name. The return of an episode comes last.
+        self._numbers: dict[tuple[str, int, int | None], dict[str, deque[float]]] = {}
 
-    def note(self, name: str, version: int, y: float) -> None:
-        """Take a number of an episode; streams may stand before its name: "one,other/name"."""
-        streams, _, name = name.rpartition("/")
+    def note(self, text: str, version: int, y: float) -> None:
+        """Take a number of an episode; see ``EpisodeNumber`` for its text."""
+        streams, stage, name = episode_number(text)
         with self._lock:
-            numbers = self._numbers.setdefault((streams, version), {})
+            numbers = self._numbers.setdefault((streams, version, stage), {})
             if name in numbers or len(numbers) < MOST_NAMES or name == EPISODE_RETURN:
                 numbers.setdefault(name, deque()).append(y)
             if len(self._numbers) > MOST_WAITING:
@@ -59,14 +63,14 @@ class EvaluatedEpisodes:
         """Return the episodes that were reported as a whole since the last call."""
         with self._lock:
             found = []
-            for (streams, version), numbers in list(self._numbers.items()):
+            for (streams, version, stage), numbers in list(self._numbers.items()):
                 count = len(numbers.get(EPISODE_RETURN, ()))
                 if count:
                     taken = {name: _taken(values, count) for name, values in numbers.items()}
                     means = {name: sum(each) / len(each) for name, each in taken.items() if each}
-                    found.append(Evaluated(streams.split(","), version, count, means))
+                    found.append(Evaluated(streams.split(","), version, stage, count, means))
                     if not any(numbers.values()):
-                        del self._numbers[streams, version]
+                        del self._numbers[streams, version, stage]
             return found
 
 
@@ -79,7 +83,8 @@ class EvalManager:
 
     Episodes of other versions, and of other streams, do not count. The tag is in the database: a
     manager that is made again goes on with its version, whose episodes count anew. ``own_tags`` are
-    those of all managers.
+    those of all managers. With a curriculum, episodes that began in another stage than the present
+    one do not count either.
     """
 
     def __init__(
@@ -98,18 +103,29 @@ class EvalManager:
         self._metrics = metrics
         self._own_tags = {*own_tags, tag}
         self._clock = clock
+        curriculum = rule.curriculum_config
+        self._stages = None if curriculum is None else Stages(curriculum, database)
         self._version: int | None = None
         self._is_evaluated = False
         if database.has_tag(tag):
             self._begin(database.version_of(tag))
 
+    @property
+    def stage(self) -> Stage | None:
+        """The present stage of its curriculum; None without one."""
+        return None if self._stages is None else self._stages.now
+
     def advance(self, evaluated: Sequence[Evaluated]) -> None:
         """Count episodes, and move on if there are enough; CheckpointError as of the database."""
         for each in evaluated:
-            if self._rule.eval_sample_stream in each.streams and each.version == self._version:
+            is_of_stage = self.stage is None or each.stage == self.stage.number
+            is_of_version = each.version == self._version and is_of_stage
+            if self._rule.eval_sample_stream in each.streams and is_of_version:
                 self._count(each)
         if self._is_enough():
             self._report()
+        if self._stages is not None:
+            self._stages.advance()
         if self._version is None or self._is_evaluated:
             self._move()
 
@@ -137,11 +153,15 @@ class EvalManager:
         means = {name: total / count for name, (total, count) in sorted(self._sums.items())}
         for name, mean in means.items():
             self._metrics.scalar(f"{self._tag}/{name}", mean, self._version)
+        if self._stages is not None:
+            self._metrics.scalar(f"{self._tag}/stage", self._stages.now.number, self._version)
         said = ", ".join(f"{name} {mean:.4g}" for name, mean in means.items())
         print(
             f"{self._tag}: version {self._version}, {self._episodes} episodes: {said}", flush=True
         )
         self._is_evaluated = True
+        if self._stages is not None and self._version is not None:
+            self._stages.submit(self._version, means)
 
     def _move(self) -> None:
         """Move the tag to a newer version, if there is one."""
@@ -184,8 +204,16 @@ class VersionEvaluation:
         self._managers = [
             EvalManager(tag, rule, database, metrics, rules, clock) for tag, rule in rules.items()
         ]
+        staged = [each for each in self._managers if each.stage is not None]
+        if len(staged) > 1:
+            raise ConfigurationError("--eval-managers: two have a curriculum_config: give one")
+        self._staged = staged[0] if staged else None
         self._complaint = RepeatedWarning(_log)
         self._thread: TasksThread | None = None
+
+    def stage(self) -> Stage | None:
+        """Return the present stage of the policy's curriculum; None without one."""
+        return None if self._staged is None else self._staged.stage
 
     def begin(self) -> None:
         """Count from now on, until ``close``."""

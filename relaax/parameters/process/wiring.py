@@ -31,6 +31,7 @@ from relaax.parameters.process.training_figures import TrainingFigures
 from relaax.parameters.process.training_monitor import TrainingMonitor
 from relaax.parameters.process.versions import StoredVersions, TagRule, VersionPusher
 from relaax.parameters.sender_totals import SenderTotals
+from relaax.parameters.stage import Stage
 from relaax.populations.membership import Membership
 from relaax.populations.service import method_handlers as member_handlers
 from relaax.processes.directory_lock import owned
@@ -146,7 +147,7 @@ def training_monitor(
     resources.callback(parameter_server.close)
     database = _database(options, resources, algorithm)
     versions = _stored(database, operators)
-    membership = _evaluate(database, options, training, store, resources)
+    membership, stage = _evaluate(database, options, training, store, resources)
     if listen is not None:
         answer: Callable[[], RunningParameterServer] = partial(listen, parameter_server.bridge())
     elif others is not None and isinstance(saves_to, FirstSaver):
@@ -155,7 +156,14 @@ def training_monitor(
         operators.show(others.figures)
     else:
         answer = partial(
-            _port, str(options.place), algorithm, parameter_server, senders, versions, membership
+            _port,
+            str(options.place),
+            algorithm,
+            parameter_server,
+            senders,
+            versions,
+            membership,
+            stage,
         )
     global_step.parameter_server = parameter_server
     _restore(parameter_server)
@@ -239,22 +247,23 @@ def _evaluate(
     training: TrainingFigures,
     store: BlobStore | None,
     resources: ExitStack,
-) -> Membership:
+) -> tuple[Membership, Callable[[], Stage | None]]:
     """Count the evaluated episodes of versions, until ``resources`` are closed.
 
-    They are there for a population's manager, and for a database where there is one.
+    They are there for a population's manager, and for a database where there is one. Returns a
+    function, too, that returns the stage of the policy's curriculum, if it has one.
     """
     membership = Membership(store)
-    on_evaluated = [membership.note]
-    if database is not None:
-        evaluation = VersionEvaluation(database, options.eval_managers, training)
-        on_evaluated.append(evaluation.note)
-        resources.callback(evaluation.close)
-        evaluation.begin()
+    if database is None:
+        training.on_evaluated = membership.note
+        return membership, lambda: None
+    evaluation = VersionEvaluation(database, options.eval_managers, training)
+    resources.callback(evaluation.close)
+    evaluation.begin()
     training.on_evaluated = lambda name, version, y: [
-        note(name, version, y) for note in on_evaluated
+        note(name, version, y) for note in (membership.note, evaluation.note)
     ]
-    return membership
+    return membership, evaluation.stage
 
 
 def _port(
@@ -264,10 +273,11 @@ def _port(
     senders: SenderTotals,
     versions: StoredVersions | None,
     membership: Membership,
+    stage: Callable[[], Stage | None],
 ) -> RunningParameterServer:
     control = algorithm.BridgeControl
     others = [method_handlers(Leases()), member_handlers(membership)]
-    own = BridgeControl(senders, others, versions) if control is BridgeControl else control()
+    own = BridgeControl(senders, others, versions, stage) if control is BridgeControl else control()
     return own.start_parameter_server(address, parameter_server.bridge())
 
 

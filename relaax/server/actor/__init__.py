@@ -7,6 +7,7 @@ A process is a client, a connection in memory, and a worker with the algorithm's
 ``environments``   makes environments: Gymnasium's, PettingZoo's, classes of the user's
 ``groups``         plays environments with several agents: a policy and a sink for each group
 ``routing``        the reports of each agent go to its group; resets are counted
+``stages``         the stage of a curriculum reaches environments when they are reset
 ``wiring``         makes the worker, and its connections
 ``sinks``          where steps go
 ``samples``        which steps are sent together, and when

@@ -19,6 +19,7 @@ from relaax.errors import ConfigurationError
 from relaax.server.actor.environments import AgentsFactory
 from relaax.server.actor.routing import CountedEnvironment, Resets, RoutedClient
 from relaax.server.actor.samples import with_samples
+from relaax.server.actor.stages import StagedAgents, StageSource
 from relaax.server.actor.wiring import EVALUATIONS, ActorParts, SinkWrapper, algorithm_of
 from relaax.telemetry.kept_counts import DELIVERED, DROPPED, TAKEN, KeptCounts
 
@@ -62,8 +63,12 @@ def play_groups(
     index: int,
     report: RunObserver,
     resources: ExitStack,
+    stage: StageSource | None = None,
 ) -> RunResult:
-    """Play in the environments of actor ``index`` until one training is over, or all games are."""
+    """Play in the environments of actor ``index`` until one training is over, or all games are.
+
+    Each game begins in the present ``stage``, if there are stages.
+    """
     resets, env = Resets(), str(options.env)
     seeds = seeds_of_this_program(options.seed)
     with naming(env):
@@ -77,8 +82,12 @@ def play_groups(
         for environment in environments:
             resources.enter_context(closing(environment))
         counted = [
-            CountedEnvironment(environment, resets, agents.max_num_steps)
-            for environment in environments
+            CountedEnvironment(each, resets, agents.max_num_steps)
+            for each in (
+                environments
+                if stage is None
+                else [StagedAgents(environment, stage) for environment in environments]
+            )
         ]
         clients: dict[str, MultiAgentClient] = {}
         for number, members in agents.members(counted[0].agents).items():

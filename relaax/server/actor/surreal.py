@@ -22,7 +22,7 @@ from relaax.configuration.first_look import FirstLook, first_look
 from relaax.errors import ConfigurationError
 from relaax.observations import mapped
 from relaax.server.actor.wiring import ActorParts
-from relaax.telemetry.episode_numbers import EPISODE_INFO
+from relaax.telemetry.episode_numbers import EPISODE_INFO, environments_own
 from relaax.telemetry.interval_metrics import IntervalMetrics
 from relaax.telemetry.kept_counts import TAKEN
 from relaax.telemetry.metrics import (
@@ -83,7 +83,7 @@ class EpisodeMetrics(RunObserver):
             self._metrics.scalar(EPISODE_REWARD, summary.episode_return)
             self._means.add("episode/length", summary.length)
             self._means.add("episode/time", summary.seconds)
-            for name, y in summary.numbers.items():
+            for name, y in environments_own(summary.numbers).items():
                 self._means.add(f"{OF_CLIENT}{EPISODE_INFO}{name}", y)
             self._means.store_if_due()
         else:
@@ -100,7 +100,7 @@ class EpisodeMetrics(RunObserver):
         step = None if policy is None else policy.global_t
         self._metrics.scalar(EVALUATION_REWARD, summary.episode_return, step)
         self._metrics.scalar("evaluation/length", summary.length, step)
-        for name, y in summary.numbers.items():
+        for name, y in environments_own(summary.numbers).items():
             self._metrics.scalar(f"{OF_EVALUATING_CLIENT}{EPISODE_INFO}{name}", y, step)
         if policy is not None and policy.version is not None:
             own = {EPISODE_RETURN: summary.episode_return, EPISODE_LENGTH: summary.length}

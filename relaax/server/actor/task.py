@@ -27,6 +27,7 @@ from relaax.errors import ConfigurationError
 from relaax.net.listening import allow_many_files
 from relaax.server.actor.environments import agents_factory, environment_factory, names_class
 from relaax.server.actor.groups import THIS_PROCESS, finished, load_group, play_groups, samples_of
+from relaax.server.actor.stages import StagedEnvironment, StageSource, stage_source
 from relaax.server.actor.surreal import play_surreal
 from relaax.server.actor.wiring import EVALUATIONS, ActorParts, SinkWrapper, algorithm_of
 from relaax.telemetry.kept_counts import DELIVERED, DROPPED, TAKEN, KeptCounts
@@ -58,9 +59,12 @@ class ActorTask:
         with ExitStack() as resources:
             if index == 0:  # the others of this command would report the same
                 resources.enter_context(closing(Certificates(access.tls)))
+            server = options.curriculum_server
+            stage = None if server is None else stage_source(str(server), resources)
             if options.agents is None:
-                return _play_one(configuration, index, report, resources)
-            return self._play_groups(read_agents(options.agents), options, index, report, resources)
+                return _play_one(configuration, index, report, resources, stage=stage)
+            agents = read_agents(options.agents)
+            return self._play_groups(agents, options, index, report, resources, stage)
 
     def _play_groups(
         self,
@@ -69,6 +73,7 @@ class ActorTask:
         index: int,
         report: RunObserver,
         resources: ExitStack,
+        stage: StageSource | None,
     ) -> RunResult:
         """Play with the policy of each agent's group."""
         factory = agents_factory(str(options.env), options.env_kwargs)
@@ -77,8 +82,9 @@ class ActorTask:
                 (number,) = agents.members([""])
             configuration = load_group(agents, number, options)
             wrap = samples_of(agents, number, 1, configuration)
-            return _play_one(configuration, index, report, resources, agents.ring_size, wrap)
-        return play_groups(agents, options, factory, index, report, resources)
+            ring_size = agents.ring_size
+            return _play_one(configuration, index, report, resources, ring_size, wrap, stage)
+        return play_groups(agents, options, factory, index, report, resources, stage)
 
 
 def _play_one(
@@ -88,6 +94,7 @@ def _play_one(
     resources: ExitStack,
     ring_size: int = 1,
     wrap: SinkWrapper = lambda sink: sink,
+    stage: StageSource | None = None,
 ) -> RunResult:
     """Play a ring of environments with one agent each."""
     options = configuration.options
@@ -100,13 +107,19 @@ def _play_one(
     if algorithm.has_actor and ring_size > 1:
         raise ConfigurationError(f"ring_size: {name} has an actor of its own, which plays one game")
     if algorithm.has_actor:
-        make = partial(_recorded_environment, options, index)
+        make = partial(_recorded_environment, options, index, stage)
         return play_surreal(parts, make, report)
     with connecting_by(parts.worker(name)):
-        return _play(options, index, report, ring_size)
+        return _play(options, index, report, ring_size, stage)
 
 
-def _play(options: ActorOptions, index: int, report: RunObserver, ring_size: int = 1) -> RunResult:
+def _play(
+    options: ActorOptions,
+    index: int,
+    report: RunObserver,
+    ring_size: int,
+    stage: StageSource | None,
+) -> RunResult:
     """Play as a client of the worker in this process."""
     evaluation = None if options.mode == TRAINING else EVALUATIONS[options.mode]
     run = RunnerOptions(
@@ -121,9 +134,9 @@ def _play(options: ActorOptions, index: int, report: RunObserver, ring_size: int
         video=video_of(options),
     )
     if ring_size > 1:
-        return finished(VectorEnvironmentsTask(run, RingFactory(options))(index, report))
-    result = SingleEnvironmentTask(run, partial(_limited_environment, options))(index, report)
-    return finished(result)
+        return finished(VectorEnvironmentsTask(run, RingFactory(options, stage))(index, report))
+    make = partial(_limited_environment, options, stage)
+    return finished(SingleEnvironmentTask(run, make)(index, report))
 
 
 @dataclass(frozen=True)
@@ -131,27 +144,31 @@ class RingFactory:
     """Makes the environments of a ring, which step together."""
 
     options: ActorOptions
+    stage: StageSource | None = None
 
     def vector(self, count: int) -> Environments:
         """Return so many environments."""
-        make = partial(_limited_environment, self.options)
+        make = partial(_limited_environment, self.options, self.stage)
         return SyncVectorEnv([make] * count, autoreset_mode=AutoresetMode.SAME_STEP)
 
 
-def _limited_environment(options: ActorOptions) -> Environment:
-    return limited(_environment(options), options.limit_episode_length)
+def _limited_environment(options: ActorOptions, stage: StageSource | None) -> Environment:
+    return limited(_environment(options, stage), options.limit_episode_length)
 
 
-def _recorded_environment(options: ActorOptions, index: int) -> Environment:
+def _recorded_environment(
+    options: ActorOptions, index: int, stage: StageSource | None
+) -> Environment:
     """Return the environment of actor ``index``; the first one's may be recorded."""
-    environment, video = _environment(options), video_of(options)
+    environment, video = _environment(options, stage), video_of(options)
     if video is None or index > 0:
         return environment
     return EpisodeRecorder(environment, video, str(options.env))
 
 
-def _environment(options: ActorOptions) -> Environment:
+def _environment(options: ActorOptions, stage: StageSource | None) -> Environment:
     env, kwargs = str(options.env), options.env_kwargs
     if options.record_video is not None and not names_class(env):
         kwargs = {"render_mode": "rgb_array", **kwargs}
-    return environment_factory(env, kwargs)()
+    environment = environment_factory(env, kwargs)()
+    return environment if stage is None else StagedEnvironment(environment, stage)

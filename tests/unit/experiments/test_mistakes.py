@@ -29,6 +29,8 @@ from pydantic import ValidationError
 
 from relaax.experiments import (
     AgentSpec,
+    Condition,
+    Curriculum,
     InferenceStream,
     SampleStream,
     Scheduling,
@@ -356,6 +358,69 @@ def test_the_tag_of_an_evaluation_is_one_that_can_be_moved(tag):
 def test_an_evaluation_manager_has_no_keys_of_its_own():
     with pytest.raises(ValidationError, match="is a part of its policy's parameter server"):
         manager(worker_info=WorkerInformation(host_key="main"))
+
+
+WINS = Condition(type_="SimpleBound", args={"field": "win_rate", "lower_limit": 0.8})
+
+
+def growing(name="corridor", conditions=(WINS,), **others):
+    return Curriculum(
+        type_=Curriculum.Type.Linear, name=name, conditions=list(conditions), **others
+    )
+
+
+@pytest.mark.parametrize(
+    ("managers", "given", "expected"),
+    [
+        ([growing()], None, []),
+        ([growing(stages=["near", "far"])], growing(conditions=()), []),
+        ([growing(stages=["near", "far"])], growing(stages=["near", "far"]), []),
+        (
+            [growing(conditions=())],
+            None,
+            [
+                "eval_managers: 0: curriculum_config: conditions: are empty: say when a stage is "
+                "over"
+            ],
+        ),
+        (
+            [growing(), growing("second")],
+            growing(),
+            [
+                "eval_managers: 1: curriculum_config: another manager of the policy 'default' has "
+                "a curriculum: a policy has one",
+                "actors: 0: curriculum_config: is missing: there are the curricula corridor, "
+                "second, and this says which one's stage the environments are reset with",
+            ],
+        ),
+        (
+            [growing()],
+            growing("coridor"),
+            [
+                "actors: 1: curriculum_config: no evaluation manager has the curriculum 'coridor'; "
+                "there are: corridor; did you mean corridor?"
+            ],
+        ),
+        (
+            [growing()],
+            growing(stages=["other"]),
+            [
+                "actors: 1: curriculum_config: stages and conditions are those of the evaluation "
+                "manager: leave them out here"
+            ],
+        ),
+    ],
+)
+def test_what_does_not_fit_together_about_a_curriculum(managers, given, expected):
+    tags = ["my_evaluation", "other"]
+    described = evaluated(
+        *(
+            manager(tag=tag, curriculum_config=each)
+            for tag, each in zip(tags, managers, strict=False)
+        ),
+        actors=[evaluating().model_copy(update={"curriculum_config": given})],
+    )
+    assert mistakes(described) == expected
 
 
 @pytest.mark.parametrize("identifier", ["", True, 1.5, None, 20261129_013100, "{"])

@@ -24,10 +24,13 @@ from experiment_parts import (
     trial_of,
 )
 
+from relaax.configuration import load_parameter_server
 from relaax.configuration.actor_agents import ActorAgents
 from relaax.errors import ConfigurationError
 from relaax.experiments import (
     AgentSpec,
+    Condition,
+    Curriculum,
     ExperimentScheduling,
     PolicyWorker,
     SampleStream,
@@ -121,6 +124,20 @@ def test_each_policy_has_a_database_and_who_pulls_says_which_version(tmp_path):
     assert json.loads(words[words.index("--policy-identifier") + 1]) == query
 
 
+def test_the_stage_of_a_curriculum_comes_from_the_parameter_server_of_its_policy(tmp_path):
+    wins = Condition(type_="SimpleBound", args={"field": "win_rate", "lower_limit": 0.8})
+    curriculum = Curriculum(type_="Linear", name="one", stages=["a", "b"], conditions=[wins])
+    trial = trial_of(evaluated(manager(curriculum_config=curriculum)), tmp_path / "one")
+    trial.write()
+    file = tmp_path / "one" / "policies" / "default.yaml"
+    configuration = load_parameter_server(["--config", str(file)])
+    assert configuration.options.eval_managers["my_evaluation"].curriculum_config == curriculum
+    lines = dict(trial.lines())
+    for name in ("actors0", "actors1"):
+        words = lines[name]
+        assert words[words.index("--curriculum-server") + 1] == "localhost:7100"
+
+
 def test_the_episodes_of_an_evaluation_go_to_the_manager_that_moves_its_tag(tmp_path):
     described = evaluated(manager(eval_games_per_version=20))
     assert mistakes(described) == []
@@ -133,6 +150,7 @@ def test_the_episodes_of_an_evaluation_go_to_the_manager_that_moves_its_tag(tmp_
             "eval_games_per_version": 20,
             "eval_time_per_version_seconds": None,
             "eval_target_tag": "latest",
+            "curriculum_config": None,
         }
     }
     (group,) = trial.agents_of(trial.actor_groups[1])["groups"]

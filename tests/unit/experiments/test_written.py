@@ -16,6 +16,8 @@ from experiment_parts import (
 
 from relaax.errors import ConfigurationError
 from relaax.experiments import (
+    Condition,
+    Curriculum,
     ExperimentConfig,
     ExperimentScheduling,
     SampleStream,
@@ -68,6 +70,16 @@ ATARI = NamedExperiment(
         ),
         experiment([actor([INLINE], ["steps"])], [], [trainer()], buffers=[buffer()] * 2),
         evaluated(manager(eval_games_per_version=20, eval_time_per_version_seconds=60.0)),
+        evaluated(
+            manager(
+                curriculum_config=Curriculum(
+                    type_=Curriculum.Type.Linear,
+                    name="corridor",
+                    stages="near",
+                    conditions=[Condition(type_="Converged", args={"value_field": "win_rate"})],
+                )
+            )
+        ),
     ],
 )
 def test_the_same_experiment_is_read_that_was_written(tmp_path, described):

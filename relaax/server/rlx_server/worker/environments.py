@@ -15,7 +15,12 @@ from relaax.protocol.binary import Hello
 from relaax.server.rlx_server.tally import WorkerRow
 from relaax.server.rlx_server.worker.settings import seed_after
 from relaax.steps import UNNAMED_AGENT, Flags, IntArray, Steps, Transitions, read_transitions
-from relaax.telemetry.episode_numbers import EPISODE_INFO, MOST_NUMBERS, mistake_in_name
+from relaax.telemetry.episode_numbers import (
+    EPISODE_INFO,
+    MOST_NUMBERS,
+    environments_own,
+    mistake_in_name,
+)
 from relaax.telemetry.interval_metrics import IntervalMetrics
 from relaax.telemetry.metrics import (
     EPISODE_LENGTH,
@@ -24,6 +29,7 @@ from relaax.telemetry.metrics import (
     EVALUATION_REWARD,
     OF_CLIENT,
     OF_EVALUATING_CLIENT,
+    STAGE,
     Metrics,
     store_evaluated,
 )
@@ -172,7 +178,7 @@ class Episodes:
         if mistake := mistake_in_name(name):
             raise ProtocolError(f"{EPISODE_INFO}{name}: {mistake}")
         numbers = self._numbers[slot]
-        if name not in numbers and len(numbers) >= MOST_NUMBERS:
+        if name not in {*numbers, STAGE} and len(environments_own(numbers)) >= MOST_NUMBERS:
             raise ProtocolError(f"an episode has more than {MOST_NUMBERS} numbers of its own")
         numbers[name] = y
 
@@ -265,7 +271,7 @@ class Episodes:
         self._means.add("episode/length", episode.length)
         self._means.add("episode/time", episode.seconds)
         self._means.add("episode/reward per time", episode.reward / max(episode.seconds, 1e-9))
-        for name, y in episode.numbers.items():
+        for name, y in environments_own(episode.numbers).items():
             if abs(y) < _SUMMABLE:
                 self._means.add(f"{OF_CLIENT}{EPISODE_INFO}{name}", y)
 
@@ -291,7 +297,7 @@ class EvaluationEpisodes(Episodes):
         step = None if policy is None else policy.global_t
         self._metrics.scalar(EVALUATION_REWARD, episode.reward, step)
         self._metrics.scalar("evaluation/length", episode.length, step)
-        for name, y in episode.numbers.items():
+        for name, y in environments_own(episode.numbers).items():
             self._metrics.scalar(f"{OF_EVALUATING_CLIENT}{EPISODE_INFO}{name}", y, step)
         if policy is not None and policy.version is not None:
             own = {EPISODE_RETURN: episode.reward, EPISODE_LENGTH: episode.length}

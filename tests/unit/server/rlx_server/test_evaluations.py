@@ -140,6 +140,18 @@ def test_a_number_of_an_environments_own_belongs_to_the_version_that_played_the_
     assert names[-1] == "evaluation/episode by version episode_return"
 
 
+def test_the_numbers_of_an_episode_are_those_of_the_stage_that_its_client_names(served):
+    client = BinaryClient(served, evaluate=MODE)
+    client.ask([0], [START], [0.0], [1.0])
+    tell(client, "won", 1.0)
+    tell(client, "#stage", 2.0)
+    client.ask([0], [TERMINATED], [2.0])
+    found = scores(served)
+    assert found["episode by version #2/won"] == [(1.0, 5)]
+    assert found["episode by version #2/episode_return"] == [(2.0, 5)]
+    assert not any("#stage" in name for name in found)
+
+
 def test_a_number_of_an_episode_that_is_given_up_is_not_one_of_the_next(served):
     client = BinaryClient(served, evaluate=MODE)
     client.ask([0], [START], [0.0], [1.0])
