@@ -5,7 +5,7 @@ import io
 import json
 import logging
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from relaax.checkpoints import BlobStore
@@ -40,13 +40,6 @@ class ExploitRow:
     source_return: float | None = None
 
 
-@dataclass
-class _Curve:
-    """Mean returns of a member by its versions."""
-
-    points: list[tuple[int, float]] = field(default_factory=list)
-
-
 class PopulationRecord:
     """Keeps exploits and curves in ``store``; a manager that starts again goes on with them.
 
@@ -56,7 +49,8 @@ class PopulationRecord:
     def __init__(self, store: BlobStore, names: Sequence[str]) -> None:
         self._store = store
         self.rows: list[ExploitRow] = []
-        self._curves = {name: _Curve() for name in names}
+        #: By member: versions, and the mean returns with them.
+        self._curves: dict[str, list[tuple[int, float]]] = {name: [] for name in names}
         self._restore()
 
     def last_number(self, name: str) -> int:
@@ -65,7 +59,7 @@ class PopulationRecord:
 
     def note_return(self, name: str, version: int, mean_return: float) -> None:
         """Take a point of a curve, if its version is a newer one."""
-        points = self._curves[name].points
+        points = self._curves[name]
         if not points or version > points[-1][0]:
             points.append((version, mean_return))
             if len(points) > MOST_POINTS:
@@ -78,12 +72,11 @@ class PopulationRecord:
 
     def write(self) -> None:
         """Write the files."""
-        curves = {name: curve.points for name, curve in self._curves.items()}
-        state = {"exploits": [asdict(row) for row in self.rows], "curves": curves}
+        state = {"exploits": [asdict(row) for row in self.rows], "curves": self._curves}
         try:
             self._store.put(TABLE, table(self.rows).encode())
             self._store.put(STATE, json.dumps(state).encode())
-            self._store.put(PLOT, plotted(curves, self.rows))
+            self._store.put(PLOT, plotted(self._curves, self.rows))
         except CheckpointError as error:
             _log.warning("the record of the population is not written: %s", error)
         except ImportError:  # without matplotlib the table says it all
@@ -106,8 +99,7 @@ class PopulationRecord:
             )  # fmt: skip
             return
         self.rows = rows
-        for name, curve in self._curves.items():
-            curve.points = curves.get(name, [])
+        self._curves.update((name, curves[name]) for name in self._curves if name in curves)
 
 
 def table(rows: Sequence[ExploitRow]) -> str:

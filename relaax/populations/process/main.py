@@ -2,14 +2,13 @@
 
 import argparse
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack, closing
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from relaax import __version__
-from relaax.address import Address
 from relaax.checkpoints import DirectoryStore
 from relaax.configuration import LearnerConfiguration, load_learner, run_command
 from relaax.configuration.access import begin_access
@@ -53,13 +52,6 @@ def _parser() -> argparse.ArgumentParser:
         help="the configuration of each member, the one of its learner; the file's name is its own",
     )
     parser.add_argument(
-        "--parameter-servers",
-        nargs="+",
-        type=Address.parse,
-        metavar="HOST:PORT",
-        help="the parameter server of each member (default: those of the configurations)",
-    )
-    parser.add_argument(
         "--rules",
         type=Path,
         required=True,
@@ -87,8 +79,7 @@ def _manage(arguments: argparse.Namespace) -> int:
     population = VanillaPopulation(rules.rule(), hyperparameters)
     with ExitStack() as resources:
         resources.enter_context(owned(arguments.directory, _PROGRAM))
-        servers = _servers(members, arguments.parameter_servers)
-        places = {name: _place(members[name], servers[name], resources) for name in members}
+        places = {name: _place(each, resources) for name, each in members.items()}
         for name, place in places.items():
             place.require_allowed(hyperparameters[name])
         record = PopulationRecord(DirectoryStore(arguments.directory), list(members))
@@ -105,22 +96,9 @@ def _manage(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _servers(
-    members: Mapping[str, LearnerConfiguration], given: Sequence[Address] | None
-) -> dict[str, str]:
-    """Return the address of each member's parameter server."""
-    if given is None:
-        return {name: str(each.options.parameter_server) for name, each in members.items()}
-    if len(given) != len(members):
-        raise ConfigurationError(
-            f"--parameter-servers: {len(given)} are given, and there are {len(members)} members"
-        )
-    return dict(zip(members, map(str, given), strict=True))
-
-
-def _place(configuration: LearnerConfiguration, server: str, resources: ExitStack) -> MemberPlace:
+def _place(configuration: LearnerConfiguration, resources: ExitStack) -> MemberPlace:
     options = configuration.options
-    stub = resources.enter_context(closing(MemberStub(server)))
+    stub = resources.enter_context(closing(MemberStub(str(options.parameter_server))))
     if options.checkpoint_dir is None:
         raise ConfigurationError(
             f"{configuration.algorithm.source}: a member of a population needs --checkpoint-dir in "
