@@ -2,25 +2,45 @@
 
 import json
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Protocol
 
 import grpc
 
-from relaax.errors import CheckpointError
+from relaax.errors import CheckpointError, ConfigurationError, NoSuchVersion
 from relaax.net.refusals import handlers_of, refuse
 from relaax.populations import members_pb2
 from relaax.populations.membership import Done, Membership, Order, WrongNumber
+from relaax.processes.identifiers import Identifier, identifier_of
 
 _log = logging.getLogger(__name__)
 
 SERVICE = members_pb2.DESCRIPTOR.services_by_name["Members"]
 
 
-class MembersServicer:
-    """Turns gRPC messages into calls of ``membership``, and back."""
+class VersionDatabase(Protocol):
+    """The versions of a policy: relaax.parameters.database.DatabaseWriter."""
 
-    def __init__(self, membership: Membership) -> None:
+    def list_versions(self) -> list[int]:
+        """Return the numbers of all versions, the oldest first."""
+
+    def list_tags(self) -> dict[str, int]:
+        """Return the version of each tag."""
+
+    def tag(self, identifier: Identifier, new_tag: str) -> int:
+        """Set a tag, or move it to another version; return the version."""
+
+    def set_numbers(self, numbers: Mapping[int, Mapping[str, float]]) -> None:
+        """Set numbers in the metadata of versions."""
+
+
+class MembersServicer:
+    """Turns gRPC messages into calls of ``membership`` and ``database``, and back."""
+
+    def __init__(self, membership: Membership, database: VersionDatabase | None = None) -> None:
         self._membership = membership
+        self._database = database
 
     def get_episodes(
         self, request: members_pb2.EpisodesQuery, context: grpc.ServicerContext
@@ -61,6 +81,46 @@ class MembersServicer:
         done = Done(request.number, request.version)
         return self._kept(lambda: self._membership.note_done(done), context)
 
+    def get_versions(
+        self, request: members_pb2.Nothing, context: grpc.ServicerContext
+    ) -> members_pb2.Versions:
+        """Return what is in the database."""
+        with self._opened(context) as database:
+            return members_pb2.Versions(
+                versions=database.list_versions(), tags=database.list_tags()
+            )
+
+    def set_tag(
+        self, request: members_pb2.Tag, context: grpc.ServicerContext
+    ) -> members_pb2.Version:
+        """Set a tag, or move it."""
+        with self._opened(context) as database:
+            identifier = identifier_of(request.identifier)
+            return members_pb2.Version(version=database.tag(identifier, request.tag))
+
+    def set_numbers(
+        self, request: members_pb2.Numbers, context: grpc.ServicerContext
+    ) -> members_pb2.Nothing:
+        """Set numbers in the metadata of versions."""
+        with self._opened(context) as database:
+            database.set_numbers({each.version: dict(each.numbers) for each in request.of})
+            return members_pb2.Nothing()
+
+    @contextmanager
+    def _opened(self, context: grpc.ServicerContext) -> Iterator[VersionDatabase]:
+        """Yield the database; what it raises within the block is the answer."""
+        if self._database is None:
+            error = ConfigurationError("this parameter server has no parameter database")
+            refuse(_log, context, error, grpc.StatusCode.UNIMPLEMENTED)
+        try:
+            yield self._database
+        except NoSuchVersion as error:
+            refuse(_log, context, error, grpc.StatusCode.NOT_FOUND)
+        except ConfigurationError as error:
+            refuse(_log, context, error)
+        except CheckpointError as error:
+            refuse(_log, context, error, grpc.StatusCode.UNAVAILABLE)
+
     def _kept(self, keep: Callable[[], None], context: grpc.ServicerContext) -> members_pb2.Nothing:
         try:
             keep()
@@ -89,6 +149,8 @@ def order_of(message: members_pb2.Order) -> Order:
     return Order(message.number, hyperparameters, message.source, message.checkpoints)
 
 
-def method_handlers(membership: Membership) -> grpc.GenericRpcHandler:
-    """Return the handlers of a gRPC server."""
-    return handlers_of(SERVICE, MembersServicer(membership))
+def method_handlers(
+    membership: Membership, database: VersionDatabase | None = None
+) -> grpc.GenericRpcHandler:
+    """Return the handlers of a gRPC server; ``database``: of the policy, where it has one."""
+    return handlers_of(SERVICE, MembersServicer(membership, database))

@@ -1,11 +1,12 @@
 """The client of a membership at a parameter server's port."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import grpc
 
-from relaax.errors import BridgeError, ParameterServerAway, TokenRefused
+from relaax.errors import BridgeError, NoSuchVersion, ParameterServerAway, TokenRefused
 from relaax.net.channels import methods_of, open_channel
 from relaax.populations import members_pb2
 from relaax.populations.membership import Done, EvaluatedEpisode, Order, WrongNumber
@@ -20,6 +21,7 @@ _KINDS = {
     grpc.StatusCode.CANCELLED: ParameterServerAway,
     grpc.StatusCode.UNAUTHENTICATED: TokenRefused,
     grpc.StatusCode.FAILED_PRECONDITION: WrongNumber,
+    grpc.StatusCode.NOT_FOUND: NoSuchVersion,
 }
 
 
@@ -32,6 +34,15 @@ class Episodes:
     incarnation: int
     #: The latest of them.
     latest: list[EvaluatedEpisode]
+
+
+@dataclass(frozen=True)
+class Versions:
+    """The versions of a policy that its parameter database has."""
+
+    numbers: list[int]
+    #: The version of each tag; ``latest`` is among them.
+    tags: dict[str, int]
 
 
 class MemberStub:
@@ -64,6 +75,24 @@ class MemberStub:
     def note_done(self, done: Done) -> None:
         """Say what the learner goes on with; WrongNumber if there is a newer order."""
         self._call("SetDone", members_pb2.Done(number=done.number, version=done.version))
+
+    def versions(self) -> Versions:
+        """Return the versions and tags of the policy's parameter database."""
+        found = self._call("GetVersions", members_pb2.Nothing())
+        return Versions(list(found.versions), dict(found.tags))
+
+    def tag(self, identifier: int | str, tag: str) -> int:
+        """Set a tag, or move it to another version; return this version.
+
+        NoSuchVersion if there is none with this number or tag.
+        """
+        request = members_pb2.Tag(identifier=str(identifier), tag=tag)
+        return int(self._call("SetTag", request).version)
+
+    def set_numbers(self, numbers: Mapping[int, Mapping[str, float]]) -> None:
+        """Set numbers in the metadata of versions, by their names; NoSuchVersion as before."""
+        of = [members_pb2.VersionNumbers(version=v, numbers=n) for v, n in numbers.items()]
+        self._call("SetNumbers", members_pb2.Numbers(of=of))
 
     def close(self) -> None:
         """Close the channel."""

@@ -4,14 +4,14 @@ import math
 import re
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
 from pydantic import BaseModel, ConfigDict
 
 from relaax.errors import ConfigurationError, NoSuchVersion
-from relaax.parameters.database.query import Query, Stage, stages_of
+from relaax.parameters.database.query import DRAW, Query, Stage, divided, stages_of
 
 #: Metadata expire so long after their last update (seed 002, "Metadata Parameter Database").
 EXPIRE_DAYS = 3.0
@@ -33,33 +33,53 @@ class VersionMetadata(BaseModel):
     last_updated: float
     #: The episodes behind the means.
     count: int = 0
-    #: Means by name.
+    #: Means by name, and numbers that were set.
     md: Mapping[str, float] = {}
+    #: The names of those that were set: they are no means.
+    was_set: frozenset[str] = frozenset()
 
     def updated(self, means: Mapping[str, float], episodes: int, now: float) -> "VersionMetadata":
         """Return running means with those of more episodes.
 
         ConfigurationError for other names than before, and for values that are not finite.
         """
-        if wrong := [name for name in means if not _NAME.fullmatch(name)]:
-            raise ConfigurationError(
-                f"a name of metadata has no dot and no $ first, is {wrong[0]!r}"
-            )
-        if wrong := [name for name, value in means.items() if not math.isfinite(value)]:
-            raise ConfigurationError(f"metadata {wrong[0]!r} is {means[wrong[0]]}: not finite")
+        _require_numbers(means)
         if episodes < 1:
             raise ConfigurationError(f"means must be of 1 episode or more, are of {episodes}")
-        if self.md and set(self.md) != set(means):
+        known = set(self.md) - self.was_set
+        if self.was_set & set(means) or (known and known != set(means)):
             raise ConfigurationError(
                 f"the metadata of version {self.version} are {', '.join(sorted(self.md))}, and new "
                 f"ones are {', '.join(sorted(means))}: they must stay the same"
             )
         total = self.count + episodes
-        md = {
+        md = dict(self.md) | {
             name: (self.md.get(name, 0.0) * self.count + float(value) * episodes) / total
             for name, value in means.items()
         }
         return self.model_copy(update={"last_updated": now, "count": total, "md": md})
+
+    def having(self, numbers: Mapping[str, float], now: float) -> "VersionMetadata":
+        """Return metadata with these numbers in the place of those that were set before.
+
+        ConfigurationError for the name of a mean, and for values that are not finite.
+        """
+        _require_numbers(numbers)
+        if means := set(numbers) & (set(self.md) - self.was_set):
+            raise ConfigurationError(
+                f"{', '.join(sorted(means))} of version {self.version}: a mean of episodes cannot "
+                "be set"
+            )
+        md = dict(self.md) | {name: float(value) for name, value in numbers.items()}
+        was_set = self.was_set | set(numbers)
+        return self.model_copy(update={"last_updated": now, "md": md, "was_set": was_set})
+
+
+def _require_numbers(numbers: Mapping[str, float]) -> None:
+    if wrong := [name for name in numbers if not _NAME.fullmatch(name)]:
+        raise ConfigurationError(f"a name of metadata has no dot and no $ first, is {wrong[0]!r}")
+    if wrong := [name for name, value in numbers.items() if not math.isfinite(value)]:
+        raise ConfigurationError(f"metadata {wrong[0]!r} is {numbers[wrong[0]]}: not finite")
 
 
 class MetadataStore(ABC):
@@ -81,12 +101,12 @@ class MetadataStore(ABC):
         """Delete the metadata of versions; missing ones are no error."""
 
     @abstractmethod
-    def find(self, stages: Collection[Stage]) -> list[int]:
-        """Return the versions that the checked stages of a query lead to."""
+    def find(self, stages: Collection[Stage]) -> list[VersionMetadata]:
+        """Return the metadata that the checked stages of a query lead to."""
 
     @abstractmethod
     def fields(self) -> set[str]:
-        """Return the names of all means."""
+        """Return the names of all numbers."""
 
     def close(self) -> None:
         """Close connections."""
@@ -138,26 +158,50 @@ class Metadata:
             )
         self._store.write(known.updated(means, episodes, self._clock()))
 
+    def set_numbers(self, version: int, numbers: Mapping[str, float]) -> None:
+        """Set numbers of a version; metadata begin with them where the version has none."""
+        known = self.of(version) or self.first(version, None)
+        self._store.write(known.having(numbers, self._clock()))
+
     def keep(self, versions: Collection[int]) -> None:
         """Delete the metadata of other versions than these, and expired ones."""
-        kept = set(self._store.find([self._is_alive()])) & set(versions)
-        self._store.delete(set(self._store.find([])) - kept)
+        alive, known = self._store.find([self._is_alive()]), self._store.find([])
+        kept = {each.version for each in alive} & set(versions)
+        self._store.delete({each.version for each in known} - kept)
 
     def choose(self, query: Query, versions: Collection[int]) -> int | None:
         """Return one of the versions that a query leads to; None where it leads to none.
 
-        ConfigurationError for a query that is wrong. Others than ``versions`` are passed over.
+        It is drawn uniformly, or as ``$draw`` says. ConfigurationError for a query that is wrong.
+        Others than ``versions`` are passed over.
         """
+        weighed, name = divided(query)
         try:
-            stages: list[Stage] = stages_of(query, self._store.fields())
+            stages: list[Stage] = stages_of(weighed, self._store.fields())
             named = self._store.find([self._is_alive(), *stages])
         except RecursionError:
             raise ConfigurationError("the conditions of a query are nested too deeply") from None
-        found = [version for version in named if version in versions]
-        return found[self._random.integers(len(found))] if found else None
+        found = [each for each in named if each.version in versions]
+        if not found:
+            return None
+        probabilities = None if name is None else _shares(found, name)
+        return found[self._random.choice(len(found), p=probabilities)].version
 
     def _is_alive(self) -> dict[str, Any]:
         return {"$match": {"last_updated": {"$gt": self._oldest()}}}
 
     def _oldest(self) -> float:
         return self._clock() - self._expire_days * _DAY_S
+
+
+def _shares(found: Sequence[VersionMetadata], name: str) -> list[float] | None:
+    """Return the probability of each version by one of its numbers; None where all are 0."""
+    weights = np.array([each.md.get(name, 0.0) for each in found])
+    if weights.min() < 0:
+        wrong = found[int(weights.argmin())]
+        raise ConfigurationError(
+            f"md.{name} of version {wrong.version} is {wrong.md[name]:g}: {DRAW} needs numbers of "
+            "0 or more"
+        )
+    total = weights.sum()
+    return list(weights / total) if total > 0 else None

@@ -52,7 +52,7 @@ class MongoMetadata(MetadataStore):
     def write(self, metadata: VersionMetadata) -> None:
         """See MetadataStore."""
         key = {"_id": self._id(metadata.version)}
-        document = {**key, "name": self._name, **metadata.model_dump()}
+        document = {**key, "name": self._name, **metadata.model_dump(mode="json")}
         with self._errors_explained():
             self._documents.replace_one(key, document, upsert=True)
 
@@ -62,9 +62,9 @@ class MongoMetadata(MetadataStore):
         with self._errors_explained():
             self._documents.delete_many({"_id": {"$in": ids}})
 
-    def find(self, stages: Collection[Stage]) -> list[int]:
+    def find(self, stages: Collection[Stage]) -> list[VersionMetadata]:
         """See MetadataStore."""
-        return [found["version"] for found in self._aggregated([*stages, _VERSION])]
+        return [VersionMetadata.model_validate(found) for found in self._aggregated(stages)]
 
     def fields(self) -> set[str]:
         """See MetadataStore."""
@@ -89,7 +89,5 @@ class MongoMetadata(MetadataStore):
             raise CheckpointError(f"cannot use the metadata in MongoDB: {error}") from error
 
 
-_VERSION = {"$project": {"version": 1}}
-
-#: One document with the names of all means.
+#: One document with the names of all numbers.
 _MERGED = {"$group": {"_id": None, "md": {"$mergeObjects": "$md"}}}

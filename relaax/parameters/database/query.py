@@ -17,6 +17,10 @@ Query: TypeAlias = Stage | Sequence[Stage]
 
 STAGES = ("$match", "$sort", "$limit", "$skip", "$sample")
 
+#: The last stage of a query, which stores do not know: one of the versions is drawn in proportion
+#: to a mean.
+DRAW = "$draw"
+
 #: Between conditions.
 _LOGIC = ("$and", "$or", "$nor")
 
@@ -39,13 +43,31 @@ def stages_of(query: Query, means: Collection[str]) -> list[Stage]:
         raise ConfigurationError(f"the query {query!r}: {error}") from None
 
 
+def divided(query: Query) -> tuple[Query, str | None]:
+    """Return a query without its stage ``$draw``, and the name of the mean that this one has.
+
+    The name may be one that no version has yet. ConfigurationError for a stage that is not the last
+    one, and for one without a mean.
+    """
+    stages = [query] if isinstance(query, Mapping) else list(query)
+    drawing = [isinstance(each, Mapping) and DRAW in each for each in stages]
+    if not any(drawing):
+        return query, None
+    if drawing.index(True) != len(stages) - 1 or len(stages[-1]) != 1:
+        raise ConfigurationError(f"the query {query!r}: {DRAW} is the last stage, and has no other")
+    field = stages.pop()[DRAW]
+    if not isinstance(field, str) or not field.startswith("md.") or len(field) == len("md."):
+        raise ConfigurationError(f"the query {query!r}: {DRAW} has md.NAME, not {field!r}")
+    return stages, field.removeprefix("md.")
+
+
 def _stage(stage: Any, means: Collection[str]) -> Stage:
     if not isinstance(stage, Mapping) or len(stage) != 1:
         raise ConfigurationError(
             f"a stage has one operator, is {stage!r}. Write several stages as a list"
         )
     ((name, value),) = stage.items()
-    _require_operator(name, STAGES, "stages")
+    _require_operator(name, (*STAGES, DRAW), "stages")
     if name == "$match":
         return {name: _conditions(value, means)}
     if name == "$sort":

@@ -60,13 +60,13 @@ class SqliteMetadata(MetadataStore):
             rows = [(version,) for version in versions]
             database.executemany("DELETE FROM metadata WHERE version = ?", rows)
 
-    def find(self, stages: Collection[Stage]) -> list[int]:
+    def find(self, stages: Collection[Stage]) -> list[VersionMetadata]:
         """See MetadataStore. In the order of versions where a query does not sort them."""
         found = self._all()
         for stage in stages:
             ((operator, value),) = stage.items()
             found = self._after(found, operator, value)
-        return [each["version"] for each in found]
+        return [VersionMetadata.model_validate(each) for each in found]
 
     def fields(self) -> set[str]:
         """See MetadataStore."""

@@ -100,6 +100,22 @@ class DatabaseWriter(ParameterDatabase):
         with self._changed:
             self._metadata.update(version, means, episodes)
 
+    def set_numbers(self, numbers: Mapping[int, Mapping[str, float]]) -> None:
+        """Set numbers in the metadata of versions, such as weights for ``$draw``.
+
+        A tagged version without metadata gets some. NoSuchVersion for versions that are not there;
+        ConfigurationError for the name of a mean, and in a database without metadata.
+        """
+        if self._metadata is None:
+            raise ConfigurationError(
+                f"{self.location()} is a parameter database without metadata (Type.FILESYSTEM)"
+            )
+        with self._changed:
+            for version in numbers:
+                self.version_of(version)
+            for version, values in numbers.items():
+                self._metadata.set_numbers(version, values)
+
     def gc(self) -> list[int]:
         """Delete outdated versions and remains of killed writers; return the versions.
 

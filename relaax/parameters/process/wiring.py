@@ -8,6 +8,8 @@ from contextlib import ExitStack
 from functools import partial
 from typing import TypeAlias
 
+import grpc
+
 from relaax.algorithm_base import ParameterLink, ParameterServerBase, RunningParameterServer, Shard
 from relaax.checkpoints import BlobStore, CheckpointSaver, Restore
 from relaax.checkpoints.aws import object_key, s3_client
@@ -162,7 +164,7 @@ def training_monitor(
             parameter_server,
             senders,
             versions,
-            membership,
+            member_handlers(membership, database),
             stage,
         )
     global_step.parameter_server = parameter_server
@@ -272,11 +274,11 @@ def _port(
     parameter_server: ParameterServerBase,
     senders: SenderTotals,
     versions: StoredVersions | None,
-    membership: Membership,
+    members: grpc.GenericRpcHandler,
     stage: Callable[[], Stage | None],
 ) -> RunningParameterServer:
     control = algorithm.BridgeControl
-    others = [method_handlers(Leases()), member_handlers(membership)]
+    others = [method_handlers(Leases()), members]
     own = BridgeControl(senders, others, versions, stage) if control is BridgeControl else control()
     return own.start_parameter_server(address, parameter_server.bridge())
 

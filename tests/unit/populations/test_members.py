@@ -3,26 +3,28 @@
 import contextlib
 
 import pytest
+from parameter_databases import values
 from processes import free_port
 
 from relaax.checkpoints import DirectoryStore
 from relaax.configuration.population_rules import population_rule
-from relaax.errors import ConfigurationError, ParameterServerAway
+from relaax.errors import BridgeError, ConfigurationError, NoSuchVersion, ParameterServerAway
 from relaax.net.guarded_server import GuardedServer
+from relaax.parameters.database import DatabaseWriter, Metadata, SqliteMetadata
 from relaax.populations.manager import MemberPlace, PopulationManager
 from relaax.populations.membership import Done, EvaluatedEpisode, Membership, Order, WrongNumber
 from relaax.populations.record import PLOT, TABLE, PopulationRecord
 from relaax.populations.service import method_handlers
-from relaax.populations.stub import MemberStub
+from relaax.populations.stub import MemberStub, Versions
 from relaax.populations.vanilla_pbt import VanillaPopulation
 
 STREAM = "population"
 
 
 @contextlib.contextmanager
-def served(membership):
+def served(membership, database=None):
     with contextlib.ExitStack() as resources:
-        server = GuardedServer(4, [method_handlers(membership)])
+        server = GuardedServer(4, [method_handlers(membership, database)])
         server.start(f"localhost:{(port := free_port())}")
         resources.callback(lambda: server.stop(0).wait())
         stub = MemberStub(f"localhost:{port}", call_timeout_s=5)
@@ -70,6 +72,29 @@ def test_orders_follow_one_another():
                 stub.give(Order(wrong))
         with pytest.raises(WrongNumber, match="order 2 is not the last one"):
             stub.note_done(Done(2, 5))
+
+
+def test_a_manager_sets_tags_and_numbers_of_versions(tmp_path):
+    metadata = Metadata(SqliteMetadata(tmp_path / "metadata.sqlite"))
+    database = DatabaseWriter(DirectoryStore(tmp_path), metadata)
+    database.push(values(3), 3, ["first"])
+    database.push(values(5), 5)
+    with served(Membership(None), database) as stub:
+        assert stub.versions() == Versions([3, 5], {"first": 3, "latest": 5})
+        assert stub.tag("latest", "chosen") == stub.tag(5, "again") == 5
+        stub.set_numbers({3: {"pfsp": 0.5}, 5: {"pfsp": 1.0}})
+        assert database.list_tags() == {"latest": 5, "first": 3, "chosen": 5, "again": 5}
+        assert (database.metadata_of(3).md, database.metadata_of(5).md) == (
+            {"pfsp": 0.5},
+            {"pfsp": 1.0},
+        )
+        for call in (lambda: stub.tag(4, "wrong"), lambda: stub.set_numbers({4: {"pfsp": 1.0}})):
+            with pytest.raises(NoSuchVersion, match="there is no version 4"):
+                call()
+        with pytest.raises(BridgeError, match="a tag has up to 64 letters"):
+            stub.tag(5, "a b")
+    with served(Membership(None)) as stub, pytest.raises(BridgeError, match="no parameter databa"):
+        stub.versions()
 
 
 def test_a_parameter_server_that_is_away_is_named():

@@ -200,3 +200,30 @@ def test_a_store_that_cannot_be_used_is_named(tmp_path):
         SqliteMetadata(tmp_path / "a" / "b")
     with pytest.raises(ConfigurationError, match="the URL of the MongoDB cannot be used"):
         MongoMetadata("http://localhost", NAME)
+
+
+def test_numbers_are_set_beside_the_means_of_episodes(writer, clock):
+    writer.push(values(1), 1, ["first"])
+    writer.update_metadata(1, {"episode_return": 2.0}, 3)
+    writer.set_numbers({1: {"pfsp": 0.25, "elo": 1000.0}})
+    clock.now += 5
+    writer.update_metadata(1, {"episode_return": 6.0}, 1)
+    writer.set_numbers({1: {"pfsp": 0.5}})
+    found = writer.metadata_of(1)
+    assert found.md == {"episode_return": 3.0, "pfsp": 0.5, "elo": 1000.0}
+    assert (found.count, found.last_updated) == (4, 1005.0)
+    assert writer.version_of({"$match": {"md.pfsp": {"$gte": 0.5}}}) == 1
+    with pytest.raises(ConfigurationError, match="episode_return of version 1: a mean"):
+        writer.set_numbers({1: {"episode_return": 1.0}})
+    with pytest.raises(ConfigurationError, match="must stay the same"):
+        writer.update_metadata(1, {"episode_return": 1.0, "pfsp": 1.0}, 1)
+
+
+def test_a_version_that_is_tagged_later_gets_metadata_with_numbers(writer):
+    writer.push(values(1), 1)
+    writer.tag(1, "later")
+    writer.set_numbers({1: {"psro": 0.5}})
+    assert writer.version_of([{"$match": {}}, {"$draw": "md.psro"}]) == 1
+    with pytest.raises(NoSuchVersion, match="no version 2"):
+        writer.set_numbers({1: {"psro": 0.7}, 2: {"psro": 0.5}})
+    assert writer.metadata_of(1).md == {"psro": 0.5}

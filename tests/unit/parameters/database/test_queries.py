@@ -131,6 +131,53 @@ def test_a_sample_of_the_result_can_be_drawn(metadata):
     assert {metadata.choose(query, range(VERSIONS)) for _ in range(30)} == set(range(5))
 
 
+#: Weights of versions; the last one has none.
+WEIGHTS = [1.0, 0.0, 0.25, 2.0, None]
+
+
+@pytest.fixture(name="weighed", params=["SQLite", "MongoDB"])
+def _weighed(request, tmp_path):
+    if request.param == "SQLite":
+        store = SqliteMetadata(tmp_path / "metadata.sqlite")
+    else:
+        store = MongoMetadata(request.getfixturevalue("mongodb_url"), NAME._replace(policy="few"))
+    for version, weight in enumerate(WEIGHTS):
+        md = {} if weight is None else {"pfsp": weight}
+        times = {"time_created": 1.0, "last_updated": 1.0}
+        store.write(VersionMetadata(version=version, **times, md=md))
+    yield Metadata(store, clock=lambda: 1000.0, random=np.random.default_rng(3))
+    store.close()
+
+
+def frequencies(metadata, query, draws=400):
+    chosen = Counter(metadata.choose(query, range(len(WEIGHTS))) for _ in range(draws))
+    return np.array([chosen[version] for version in range(len(WEIGHTS))]) / draws
+
+
+def test_a_version_is_drawn_in_proportion_to_a_number(weighed):
+    found = frequencies(weighed, [{"$match": {}}, {"$draw": "md.pfsp"}])
+    expected = np.array([weight or 0.0 for weight in WEIGHTS])
+    expected /= expected.sum()
+    assert (found[expected == 0] == 0).all()
+    # A share of 400 draws has a standard deviation of 0.025 at most.
+    assert np.abs(found - expected).max() < 0.1
+
+
+def test_versions_are_drawn_uniformly_where_all_weights_are_0(weighed):
+    found = frequencies(weighed, {"$draw": "md.not_yet"})
+    assert np.abs(found - 1 / len(WEIGHTS)).max() < 0.1
+    some = [{"$match": {"version": {"$in": [1, 4]}}}, {"$draw": "md.pfsp"}]
+    assert np.abs(frequencies(weighed, some)[[1, 4]] - 0.5).max() < 0.1
+
+
+def test_a_weight_below_0_is_an_error(tmp_path):
+    store = SqliteMetadata(tmp_path / "metadata.sqlite")
+    store.write(VersionMetadata(version=7, time_created=1.0, last_updated=1.0, md={"pfsp": -0.5}))
+    metadata = Metadata(store, clock=lambda: 1000.0)
+    with pytest.raises(ConfigurationError, match=r"md\.pfsp of version 7 is -0\.5: \$draw needs"):
+        metadata.choose({"$draw": "md.pfsp"}, [7])
+
+
 @pytest.mark.parametrize(
     ("query", "hint"),
     [
@@ -160,6 +207,10 @@ def test_a_sample_of_the_result_can_be_drawn(metadata):
         ({"$sample": {"size": 0.5}}, "$sample must be a number of 1 or more, is 0.5"),
         ({"$sample": 3}, "$sample must be a dict with names, is 3"),
         ([3], "a stage has one operator, is 3"),
+        ([{"$draw": "md.win_rate"}, {"$limit": 3}], "$draw is the last stage"),
+        ({"$draw": "md.win_rate", "$limit": 3}, "$draw is the last stage, and has no other"),
+        ({"$draw": "win_rate"}, "$draw has md.NAME, not 'win_rate'"),
+        ({"draw": "md.win_rate"}, "did you forget the dollar sign of $draw?"),
     ],
 )
 def test_a_wrong_query_says_what_was_forgotten(metadata, query, hint):
