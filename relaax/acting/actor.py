@@ -1,6 +1,6 @@
 """Chooses actions for many environments, and hands their rollouts on."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Generic, TypeVar
 
 import numpy as np
@@ -24,7 +24,7 @@ from relaax.algorithm_base import (
     Transitions,
     ValueSource,
 )
-from relaax.algorithm_base.inference import Answering
+from relaax.algorithm_base.inference import Answering, ChoiceTimes
 from relaax.algorithm_base.roles import Admission
 from relaax.learning.action_units import ActionUnits
 from relaax.learning.distributions.base import ActionHead
@@ -232,6 +232,10 @@ class Actor(EvaluatorBase, Generic[BatchT]):
         if isinstance(self._remote, LocalInference):
             return self._remote
         return super().inference()
+
+    def watch_choices(self, observer: Callable[[ChoiceTimes], object]) -> None:
+        """See BatchAgentBase."""
+        self._chooser.watch(observer)
 
     def policies(self, slots: IntArray) -> Sequence[EvaluatedPolicy | None]:
         """Return what the episodes of ``slots`` are played with, where each has its own policy.

@@ -1,11 +1,14 @@
 """Chooses actions of observations, by a policy's parameters, a noise and a recurrent state."""
 
+import time
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from relaax.algorithm_base.inference import ChoiceTimes
 from relaax.learning.arrays import padded_size, zero_padded
 from relaax.learning.distributions.base import ActionHead
 from relaax.learning.exploration import NoiseSource
@@ -45,6 +48,7 @@ class Chooser:
         random: np.random.Generator,
         exploration: NoiseSource | None = None,
         most_at_once: int = MOST_AT_ONCE,
+        clock: Callable[[], float] = time.perf_counter,
     ) -> None:
         self.model = model
         self.distribution = distribution
@@ -52,8 +56,14 @@ class Chooser:
         self._columns = columns
         self._random = random
         self._exploration = exploration
+        self._clock = clock
+        self._observer: Callable[[ChoiceTimes], object] | None = None
         self._recurrent_state = columns.recurrent_state(0)
         self._is_recurrent = self._recurrent_state.shape[-1] > 0
+
+    def watch(self, observer: Callable[[ChoiceTimes], object]) -> None:
+        """See ``BatchAgentBase.watch_choices``."""
+        self._observer = observer
 
     def warm_up(self, parameters: NetworkParameters, environments: int) -> None:
         """Trace and compile the network for every size of batch up to ``environments``."""
@@ -85,7 +95,10 @@ class Chooser:
         else:
             before = self._recurrent_state[:, : len(slots)]  # [2, B, 0]
         noise = self._noise(slots)
+        began = self._clock()
         choice = self.model.choose(policy.parameters, observations, before, noise)
+        if self._observer is not None:
+            self._observer(_times(choice, self._clock() - began))
         if self._is_recurrent:
             self._recurrent_state[:, slots] = choice.recurrent_state
         if choice.version is not None:
@@ -96,3 +109,11 @@ class Chooser:
         if self._exploration is None:
             return self.distribution.noise(self._random, len(slots))
         return self._exploration.draw(slots)
+
+
+def _times(choice: Choice, seconds: float) -> ChoiceTimes:
+    """Return where the ``seconds`` of a choice have gone: all that no server knows is the way."""
+    if choice.served is None:
+        return ChoiceTimes(seconds)
+    queue, inference = choice.served
+    return ChoiceTimes(inference, queue, seconds - queue - inference)

@@ -78,7 +78,9 @@ class RemoteModel:
         question = Question(parameters.name, observations, recurrent_state, noise)
         answer = self._inference.choose(question)
         self.global_t = answer.global_t
-        return Choice(answer.actions, answer.extras, answer.recurrent_state, answer.version)
+        return Choice(
+            answer.actions, answer.extras, answer.recurrent_state, answer.version, answer.times
+        )
 
     def of(self, name: str) -> PinnedPolicy:
         """See PoliciesByName."""

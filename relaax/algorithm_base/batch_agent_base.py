@@ -1,14 +1,14 @@
 """The agent of many environments at once."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from relaax.algorithm_base.agent_base import EnvironmentInfo, EvaluatedPolicy
-from relaax.algorithm_base.inference import Answering
+from relaax.algorithm_base.inference import Answering, ChoiceTimes
 from relaax.errors import ConfigurationError, InvalidState
 from relaax.observations import Observations
 from relaax.steps import Evaluation, States, Transitions
@@ -33,6 +33,7 @@ class BatchAgentBase(ABC):
         actions = agent.act(transitions, states, finals)        # some of all environments
         agent.close_slots(slots)                                # a connection has gone
         evaluator = agent.evaluator(evaluation)                 # a connection evaluates
+        agent.watch_choices(observer)                           # an actor measures them
         agent.close()
 
     ``seed`` is an int below 2**32, another one for each worker on all RLX servers. An agent that
@@ -119,6 +120,12 @@ class BatchAgentBase(ABC):
         By default ConfigurationError: the algorithm has no such role.
         """
         raise ConfigurationError("this algorithm's agents choose for their own environments alone")
+
+    def watch_choices(self, observer: Callable[[ChoiceTimes], object]) -> None:
+        """Call ``observer`` with the times of each later choice, but for those of evaluators.
+
+        By default it is not called: nothing is known of the times.
+        """
 
     @abstractmethod
     def close(self) -> None:

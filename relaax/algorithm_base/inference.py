@@ -40,6 +40,26 @@ class Question:
     noise: FloatArray
 
 
+class ChoiceTimes(NamedTuple):
+    """Where the time of a choice goes, in seconds."""
+
+    #: The evaluation of the network, here or at an inference server.
+    inference: float
+    #: Waiting at an inference server, and the rest of the time until its answer is there; None
+    #: where this process has the policy.
+    queue: float | None = None
+    network: float | None = None
+
+
+class ServerTimes(NamedTuple):
+    """Where the time of a question goes at the process that answers it, in seconds."""
+
+    #: From the moment when the question has come until the evaluation begins.
+    queue: float
+    #: The evaluation, with other questions that waited.
+    inference: float
+
+
 @dataclass(frozen=True)
 class Answer:
     """The choices for a question, and the version of the parameters that they were made with."""
@@ -53,6 +73,8 @@ class Answer:
     version: Version
     #: The global step, as far as it is known.
     global_t: int = 0
+    #: None where the answer was not waited for.
+    times: ServerTimes | None = None
 
 
 class Answering(Protocol):

@@ -62,7 +62,10 @@ class ProcessReport(RunObserver):
         self._memory.busy_since.value = time.monotonic()
 
     def environment_returned(self) -> None:
-        """Note that it is not."""
+        """Note that it is not any more, and for how long it was."""
+        since = self._memory.busy_since.value
+        if since:
+            self.environment_s += time.monotonic() - since
         self._memory.busy_since.value = 0.0
 
     def interrupt(self) -> None:

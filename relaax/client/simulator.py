@@ -29,6 +29,8 @@ class RunObserver:
 
     #: How often the process of this run was started again, and how many episodes it had played.
     restarts = episodes_before = 0
+    #: For how many seconds environments of this process have been busy, where that is measured.
+    environment_s = 0.0
     #: Whether a SystemExit may come from the program, and not from an environment.
     may_exit = True
 

@@ -1,9 +1,10 @@
 """Gathers the questions that wait, and evaluates them at once."""
 
 import threading
+import time
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -17,6 +18,7 @@ from relaax.algorithm_base.inference import (
     Answering,
     ArrayForm,
     Question,
+    ServerTimes,
 )
 from relaax.inference.wire import observation_arrays
 from relaax.observations import NUMBERS, joined, kind_of
@@ -25,8 +27,9 @@ Array: TypeAlias = npt.NDArray[Any]
 
 _LARGEST = float(np.finfo(np.float32).max)
 
-#: Called with the number of questions and of environments of each evaluation.
-Counter: TypeAlias = Callable[[int, int], object]
+#: Called after each evaluation: how long each of its questions has waited, for how many
+#: environments it was, and how long it has taken, in seconds.
+Counter: TypeAlias = Callable[[Sequence[float], int, float], object]
 
 
 @dataclass(eq=False)
@@ -34,6 +37,7 @@ class _Pending:
     """A question that waits."""
 
     question: Question
+    came_at: float
     #: Or why there is none.
     answer: Answer | Exception | None = None
 
@@ -48,19 +52,21 @@ class Batching:
     While one evaluation goes on, further questions gather, and are the next one: those of a policy,
     and of a type of observations, with at most ``most_rows`` environments in all, or one that has
     more. ``on_evaluated`` counts. A question is checked before it waits, so that it can make no
-    other one fail.
+    other one fail. Each answer says how long its question has waited, and was evaluated.
     """
 
     def __init__(
         self,
         answering: Answering,
         most_rows: int,
-        on_evaluated: Counter = lambda questions, environments: None,
+        on_evaluated: Counter = lambda waits, environments, seconds: None,
+        clock: Callable[[], float] = time.perf_counter,
     ) -> None:
         self._answering = answering
         self._forms = answering.forms()
         self._most_rows = most_rows
         self._on_evaluated = on_evaluated
+        self._clock = clock
         self._changed = threading.Condition()
         self._waiting: deque[_Pending] = deque()
         self._is_evaluating = False
@@ -77,7 +83,7 @@ class Batching:
     def choose(self, question: Question) -> Answer:
         """See Answering."""
         self._require_fitting(question)
-        pending = _Pending(question)
+        pending = _Pending(question, self._clock())
         with self._changed:
             self._waiting.append(pending)
         while True:
@@ -113,7 +119,7 @@ class Batching:
         return batch
 
     def _evaluate(self, batch: Sequence[_Pending]) -> None:
-        questions = [each.question for each in batch]
+        questions, began = [each.question for each in batch], self._clock()
         try:
             answer = self._answering.choose(_together(questions))
             answers = _split(answer, [each.rows for each in batch])
@@ -121,9 +127,10 @@ class Batching:
             for each in batch:
                 each.answer = error
             return
-        for each, part in zip(batch, answers, strict=True):
-            each.answer = part
-        self._on_evaluated(len(batch), sum(each.rows for each in batch))
+        seconds, waits = self._clock() - began, [began - each.came_at for each in batch]
+        for each, part, wait in zip(batch, answers, waits, strict=True):
+            each.answer = replace(part, times=ServerTimes(wait, seconds))
+        self._on_evaluated(waits, sum(each.rows for each in batch), seconds)
 
     def _require_fitting(self, question: Question) -> None:
         """Raise ValueError, which names the array, for one of another shape."""

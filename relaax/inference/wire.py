@@ -17,6 +17,7 @@ from relaax.algorithm_base.inference import (
     Answer,
     ArrayForm,
     Question,
+    ServerTimes,
 )
 from relaax.inference import inference_pb2
 from relaax.net.payloads import PayloadCodec, WithPayload
@@ -70,6 +71,8 @@ def answer_message(answer: Answer) -> WithPayload[inference_pb2.Answer]:
         incarnation=answer.version.incarnation,
         global_t=answer.global_t,
     )
+    if answer.times is not None:
+        fields.queue_s, fields.inference_s = answer.times
     return WithPayload(fields, written(arrays.values()))
 
 
@@ -80,7 +83,8 @@ def answer_of(message: WithPayload[inference_pb2.Answer]) -> Answer:
     extras = below(EXTRAS, arrays)
     _require_same_count(extras, state, actions)
     version = Version(fields.version, fields.incarnation)
-    return Answer(actions, extras, state, version, fields.global_t)
+    times = ServerTimes(fields.queue_s, fields.inference_s)
+    return Answer(actions, extras, state, version, fields.global_t, times)
 
 
 def description_of(forms: Mapping[str, ArrayForm]) -> inference_pb2.Description:

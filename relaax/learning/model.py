@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from relaax.algorithm_base import Version
+from relaax.algorithm_base.inference import ServerTimes
 from relaax.learning.networks.manifest import NetworkParameters
 from relaax.observations import Observations
 
@@ -27,6 +28,8 @@ class Choice:
     recurrent_state: FloatArray
     #: That of the parameters, where another process has chosen with its own.
     version: Version | None = None
+    #: How long that process has had the question, likewise.
+    served: ServerTimes | None = None
 
 
 class PolicyModel(Protocol):

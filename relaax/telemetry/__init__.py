@@ -2,6 +2,7 @@
 
 ``metrics``           the interface of scalars; reports why a process waits
 ``episode_numbers``   names of the numbers that environments give of their episodes
+``histograms``        distributions in plain cells, which other processes may share
 ``interval_metrics``  one point a second of events that come thousands of times a second
 ``kept_counts``       counts that others can read, also after the process was killed
 ``live_lines``        a process's state in one line that is shown live

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import psutil
 import pytest
+from operators import figures
 from processes import SMALL_DA3C, SMALL_PPO, Process, Training, free_port, wait_for
 from worker_modes import SHARED
 
@@ -21,14 +22,23 @@ class Inferred:
     def __init__(self, training: Training, servers: int, **algorithm) -> None:
         self.training = training
         self.urls = [f"127.0.0.1:{free_port()}" for _ in range(servers)]
-        training.configure({**SMALL_PPO, **algorithm}, rlx_server={"inference-servers": self.urls})
+        #: Where the parameter server answers operators, and each inference server.
+        self.operators = [f"127.0.0.1:{free_port()}" for _ in range(1 + servers)]
+        training.configure(
+            {**SMALL_PPO, **algorithm},
+            parameter_server={"http-bind": self.operators[0]},
+            rlx_server={"inference-servers": self.urls},
+        )
         training.start_parameter_server()
         self.learner = training.start_learner()
         self.servers = [self.start_server(url) for url in self.urls]
 
     def start_server(self, url: str) -> Process:
+        operators = self.operators[1 + self.urls.index(url)]
         places = ["--bind", url, "--parameter-server", self.training.parameter_server_url]
-        process = self.training.start_command("relaax-inference-server", *places)
+        process = self.training.start_command(
+            "relaax-inference-server", *places, "--http-bind", operators
+        )
         process.says("choosing at ")
         return process
 
@@ -85,6 +95,14 @@ def test_an_actor_without_a_policy_trains_and_evaluates(training: Training):
     servers = ["--inference-servers", *parts.urls]
     training.start_actors(2, *servers)
     parts.wait_for_steps(300)
+    parts_of_a_step = ("queue", "inference", "network", "environment")
+    names = [("relaax_scalar", f"latency/{part}") for part in parts_of_a_step]
+    wait_for(lambda: set(names) <= figures(parts.operators[0]).keys(), "the parts of a step")
+    found = figures(parts.operators[0])
+    assert min(found[name] for name in names) >= 0
+    counted = figures(parts.operators[1])
+    assert counted["relaax_batch_size_sum",] >= counted["relaax_queue_wait_seconds_count",] > 0
+    assert counted["relaax_inference_seconds_count",] > 0
     mode = ["--mode", "eval_deterministic", "--episodes", "2"]
     assert training.start_actors(1, *mode, *servers).wait() == 0
 

@@ -24,6 +24,7 @@ ONCE_IN_A_TURN = {
     "telemetry/interval_metrics.py",
     "telemetry/kept_counts.py",
     "server/rlx_server/tally.py",
+    "telemetry/histograms.py",
     "server/rlx_server/handover.py",
     "server/rlx_server/lobby.py",
     "configuration/first_look.py",

@@ -11,6 +11,7 @@ A process is a client, a connection in memory, and a worker with the algorithm's
 ``wiring``         makes the worker, and its connections
 ``sinks``          where steps go
 ``samples``        which steps are sent together, and when
+``latency``        where the time of steps goes, for TensorBoard and Prometheus
 ``pulled_bridge``  the bridge of an agent whose parameters are fetched by a rule
 ``surreal``        plays with an actor of the algorithm's own class, in place of worker and client
 """

@@ -133,7 +133,7 @@ def _client_of(
         index,
         KeptCounts([TAKEN, DELIVERED, DROPPED]).row(),
         resources,
-        report.restarts,
+        report,
         environments=len(environments) * len(members),
         wrap=wrap,
     )

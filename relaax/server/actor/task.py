@@ -100,9 +100,7 @@ def _play_one(
     options = configuration.options
     kept = KeptCounts([TAKEN, DELIVERED, DROPPED]).row()
     algorithm, config = algorithm_of(configuration)
-    parts = ActorParts(
-        algorithm, config, options, index, kept, resources, report.restarts, ring_size, wrap
-    )
+    parts = ActorParts(algorithm, config, options, index, kept, resources, report, ring_size, wrap)
     name = configuration.algorithm.directory.name
     if algorithm.has_actor and ring_size > 1:
         raise ConfigurationError(f"ring_size: {name} has an actor of its own, which plays one game")

@@ -4,13 +4,14 @@ import logging
 import secrets
 from collections.abc import Callable
 from contextlib import ExitStack, closing
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, TypeAlias
 
 from relaax.acting.parameter_client import ParameterClient, PeriodicTracker, PullRule
 from relaax.algorithm_base import ConfigBase, Evaluation, ExperienceSink, ParameterLink, Phase
 from relaax.client.seeds import seeds_of_this_program
+from relaax.client.simulator import RunObserver
 from relaax.compat.surreal.actor import Actor
 from relaax.compat.surreal.session import (
     EVAL_DETERMINISTIC,
@@ -25,6 +26,7 @@ from relaax.configuration.commands import ACTOR
 from relaax.errors import ConfigurationError
 from relaax.parameters.training_watch import TrainingWatch, wait_for_version
 from relaax.processes.identifiers import LATEST
+from relaax.server.actor.latency import Latency
 from relaax.server.actor.pulled_bridge import PulledBridge
 from relaax.server.actor.sinks import experience_of
 from relaax.server.rlx_server.places import OwnPlaces, PlaceTable
@@ -115,7 +117,7 @@ class ParameterFetches:
 class ActorParts:
     """The parts of actor ``index``, which ``resources`` will close.
 
-    ``kept`` counts its steps by their fate; ``restarts`` are those of its process. It acts for so
+    ``kept`` counts its steps by their fate; ``report`` is that of its process. It acts for so
     many ``environments``, of which each agent is one. ``wrap`` returns a sink that is put before
     that of its steps.
     """
@@ -126,14 +128,14 @@ class ActorParts:
     index: int
     kept: CountsRow
     resources: ExitStack
-    restarts: int = 0
+    report: RunObserver = field(default_factory=RunObserver)
     environments: int = 1
     wrap: SinkWrapper = lambda sink: sink
 
     def __post_init__(self) -> None:
         options, self.doubts = self.options, doubts_of(self.index)
         self.rule = PullRule(options.fetch_parameter_mode, options.fetch_parameter_interval)
-        self.seed = _seed(options, self.index, self.restarts)
+        self.seed = _seed(options, self.index, self.report.restarts)
         control, address = self.algorithm.BridgeControl(), str(options.parameter_server)
         self.bridge: ParameterLink = self.resources.enter_context(
             closing(control.parameter_server_stub(address))
@@ -185,7 +187,7 @@ class ActorParts:
                 deterministic=self.options.deterministic,
             )
             fetches.begin(pulled, client)
-            return agents
+            return self._measured(agents)
 
         worker = MemoryWorker(
             settings,
@@ -200,7 +202,7 @@ class ActorParts:
         """Return a worker that fetches no parameters: inference servers choose."""
 
         def make_agents() -> Agents:
-            return agents_of(
+            agents = agents_of(
                 settings,
                 self.bridge,
                 self.seed,
@@ -209,10 +211,19 @@ class ActorParts:
                 goes_on=lambda: not self.is_over(),
                 deterministic=self.options.deterministic,
             )
+            return self._measured(agents)
 
         row = private_row(self.kept, self._place)
         worker = MemoryWorker(settings, make_agents, self.is_over, row)
         return self.resources.enter_context(closing(worker))
+
+    def _measured(self, agents: Agents) -> Agents:
+        """Return the agents; those that train let the parameter server know where time goes."""
+        if self.options.mode == TRAINING:
+            latency = Latency(self.bridge.metrics(), lambda: self.report.environment_s)
+            self.resources.callback(latency.close)
+            agents.batch_agent.watch_choices(latency.chose)
+        return agents
 
     def surreal_actor(self) -> Actor:
         """Return an actor of the algorithm's own class."""

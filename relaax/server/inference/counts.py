@@ -2,10 +2,12 @@
 
 import threading
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 
+from relaax.telemetry.histograms import SECONDS, SIZES, Histogram
 from relaax.telemetry.live_lines import Figure
 from relaax.telemetry.operators import Metric, counter
+from relaax.telemetry.operators.families import histogram
 
 
 class InferenceCounts:
@@ -15,21 +17,36 @@ class InferenceCounts:
         self._clock = clock
         self._lock = threading.Lock()
         self._questions = self._actions = self._evaluations = 0
+        self._waits, self._times, self._sizes = map(Histogram, (SECONDS, SECONDS, SIZES))
         #: Of the last live line: when it was, and what was counted.
         self._shown = clock(), 0, 0
 
-    def evaluated(self, questions: int, environments: int) -> None:
-        """Count an evaluation that has answered so many questions, of so many environments."""
+    def evaluated(self, waits: Sequence[float], environments: int, seconds: float) -> None:
+        """Count an evaluation of ``seconds`` for so many environments.
+
+        ``waits`` are the seconds that each of its questions has waited.
+        """
         with self._lock:
-            self._questions += questions
+            self._questions += len(waits)
             self._actions += environments
             self._evaluations += 1
+            for wait in waits:
+                self._waits.add(wait)
+            self._times.add(seconds)
+            self._sizes.add(environments)
 
     def metrics(self) -> Iterable[Metric]:
         """Yield the counts for operators."""
         yield counter("inference_questions", "Questions that were answered", self._questions)
         yield counter("inference_actions", "Actions that were chosen", self._actions)
         yield counter("inference_evaluations", "Evaluations of the network", self._evaluations)
+        for name, means, counted in (
+            ("queue_wait_seconds", "From a question to its evaluation", self._waits),
+            ("inference_seconds", "One evaluation of the network", self._times),
+            ("batch_size", "Environments that were answered with one evaluation", self._sizes),
+        ):
+            total, *counts = counted.values()
+            yield histogram(name, means, counted.bounds, counts, total)
 
     def figures(self) -> list[Figure]:
         """Return the actions in a second, and in an evaluation, since the last time."""

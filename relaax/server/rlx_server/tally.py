@@ -8,7 +8,6 @@ import heapq
 import mmap
 import time
 from array import array
-from bisect import bisect_left
 from collections.abc import Sequence
 from enum import IntEnum, auto
 from typing import NamedTuple
@@ -17,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from relaax.server.rlx_server.places import OwnPlaces, PlaceTable
+from relaax.telemetry.histograms import SECONDS, SIZES, Histogram, width
 from relaax.telemetry.kept_counts import DELIVERED, DROPPED, TAKEN, CountsRow, KeptCounts
 
 FloatArray = npt.NDArray[np.float64]
@@ -25,12 +25,6 @@ FloatArray = npt.NDArray[np.float64]
 MOST_WORKERS = 16_384
 
 _FLOAT_BYTES = 8
-
-#: Upper bounds of histograms of durations, and of numbers of environments.
-SECONDS = (
-    1e-4, 2.5e-4, 5e-4, 1e-3, 2.5e-3, 5e-3, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0,
-)  # fmt: skip
-SIZES = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024)
 
 #: The cells of a worker. When the turn began that goes on, by the monotonic clock; 0 before the
 #: first one.
@@ -122,8 +116,11 @@ class _Place(NamedTuple):
 
     @property
     def end(self) -> int:
-        """Behind the sum, the count of each bound, and of all above."""
-        return self.begin + len(self.bounds) + 2
+        return self.begin + width(self.bounds)
+
+    def histogram(self, cells: "memoryview[float]") -> Histogram:
+        """Return the histogram in the cells of a worker."""
+        return Histogram(self.bounds, cells[self.begin : self.end])
 
 
 def _places() -> dict[str, _Place]:
@@ -143,20 +140,6 @@ HISTOGRAMS = _places()
 WIDTH = max(place.end for place in HISTOGRAMS.values())
 
 
-class Histogram:
-    """Counts values by the first bound that they do not exceed; the first cell has their sum."""
-
-    def __init__(self, cells: "memoryview[float]", place: _Place) -> None:
-        self._cells = cells
-        self._begin, self._bounds = place
-
-    def add(self, value: float, times: int = 1) -> None:
-        """Count ``value`` so many times."""
-        begin = self._begin
-        self._cells[begin] += value * times
-        self._cells[begin + 1 + bisect_left(self._bounds, value)] += times
-
-
 class WorkerRow(Row):
     """The row of one worker: [WIDTH], written by that worker alone.
 
@@ -171,12 +154,12 @@ class WorkerRow(Row):
         self.kept = kept
         self.places = places or OwnPlaces(PlaceTable(most=1024, is_shared=False), owner=1)
         #: Seconds from the moment when messages are found to the last answer to them.
-        self.latency = Histogram(cells, HISTOGRAMS["latency"])
+        self.latency = HISTOGRAMS["latency"].histogram(cells)
         #: Seconds that messages wait for the evaluation of the network, and that this takes.
-        self.queue_wait = Histogram(cells, HISTOGRAMS["queue_wait"])
-        self.inference = Histogram(cells, HISTOGRAMS["inference"])
+        self.queue_wait = HISTOGRAMS["queue_wait"].histogram(cells)
+        self.inference = HISTOGRAMS["inference"].histogram(cells)
         #: Environments of an evaluation.
-        self.batch_size = Histogram(cells, HISTOGRAMS["batch_size"])
+        self.batch_size = HISTOGRAMS["batch_size"].histogram(cells)
 
 
 def kept_steps(rows: int) -> KeptCounts:

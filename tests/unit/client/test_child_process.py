@@ -2,9 +2,11 @@
 
 import logging
 import signal
+import time
 from multiprocessing import Pipe, RawValue
 
 import pytest
+from processes import wait_for
 
 from relaax.client.child_process import END, Memory, run_task
 from relaax.client.restarts import EnvironmentHangs, FailedTooOften
@@ -83,6 +85,28 @@ def test_any_other_error_is_named_and_its_traceback_printed(capsys):
     events, _ = events_of(task)
     assert events == [(END, (RunResult(RunOutcome.FAULT, "KeyError: 'speed'"),))]
     assert "Traceback" in capsys.readouterr().err
+
+
+def test_only_the_time_between_a_begin_and_its_return_counts_as_that_of_environments():
+    clock = time.monotonic
+    found = []
+
+    def task(index, report):
+        for _ in range(2):
+            earliest = clock()
+            report.environment_begins()
+            began = clock()
+            wait_for(lambda began=began: clock() > began, "the next moment")
+            ended = clock()
+            report.environment_returned()
+            report.environment_returned()
+            found.append((ended - began, report.environment_s, clock() - earliest))
+        return FINISHED
+
+    events_of(task)
+    (least, first, most), (further_least, both, further_most) = found
+    assert least <= first <= most
+    assert further_least <= both - first <= further_most
 
 
 def test_restarts_and_losses_of_environments_are_reported():

@@ -5,9 +5,10 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
+from clock import Clock
 from processes import wait_for
 
-from relaax.algorithm_base.inference import Question
+from relaax.algorithm_base.inference import Question, ServerTimes
 from relaax.inference.batching import Batching
 
 
@@ -25,8 +26,8 @@ class Waiting:
     """A batching whose first evaluation lasts until all other questions wait."""
 
     def __init__(self, local, model, most_rows):
-        self.counted = []
-        self.batching = Batching(local, most_rows, lambda *counts: self.counted.append(counts))
+        self.counted, self.clock = [], Clock(100.0)
+        self.batching = Batching(local, most_rows, self._count, self.clock)
         self._model, self._begun, self._goes_on = model, threading.Event(), threading.Event()
 
     def answers(self, first, others):
@@ -37,7 +38,8 @@ class Waiting:
             for number, each in enumerate(others, 1):
                 answers.append(pool.submit(self.batching.choose, each))
                 wait_for(lambda number=number: self.batching.waiting == number, "a question")
-            self._model.while_evaluating = lambda: None
+            self.clock.now += 3
+            self._model.while_evaluating = self._take_half_a_second
             self._goes_on.set()
             return [answer.result(20) for answer in answers]
 
@@ -45,13 +47,23 @@ class Waiting:
         self._begun.set()
         assert self._goes_on.wait(20)
 
+    def _take_half_a_second(self):
+        self.clock.now += 0.5
+
+    def _count(self, waits, environments, seconds):
+        self.counted.append((list(waits), environments, seconds))
+
 
 def test_questions_that_wait_are_evaluated_at_once_each_with_its_own_answer(local, model, ask):
     questions = [ask(count, seed=count) for count in (1, 2, 3, 4)]
     waiting = Waiting(local, model, most_rows=128)
     answers = waiting.answers(questions[0], questions[1:])
     assert model.rows == [1, 9]
-    assert waiting.counted == [(1, 1), (3, 9)]
+    assert waiting.counted == [([0.0], 1, 3.0), ([3.0] * 3, 9, 0.5)]
+    assert [answer.times for answer in answers] == [
+        ServerTimes(queue=0.0, inference=3.0),
+        *[ServerTimes(queue=3.0, inference=0.5)] * 3,
+    ]
     assert all(map(same, answers, map(local.choose, questions)))
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from relaax.algorithm_base import DEFAULT, Version
-from relaax.algorithm_base.inference import Answer, ArrayForm, Question
+from relaax.algorithm_base.inference import Answer, ArrayForm, Question, ServerTimes
 from relaax.inference.wire import (
     ANSWERS,
     QUESTIONS,
@@ -54,9 +54,11 @@ def test_an_answer_comes_as_it_was_sent_with_its_version():
         np.zeros((2, 3, 0), np.float32),
         Version(17, incarnation=2**63),
         global_t=2**40,
+        times=ServerTimes(queue=0.25, inference=0.5),
     )
     came = answer_of(ANSWERS.decode(ANSWERS.encode(answer_message(answer))))
     assert (came.version, came.global_t) == (answer.version, answer.global_t)
+    assert came.times == answer.times
     np.testing.assert_equal(came.actions, answer.actions)
     np.testing.assert_equal(dict(came.extras), dict(answer.extras))
     assert came.recurrent_state.shape == (2, 3, 0)

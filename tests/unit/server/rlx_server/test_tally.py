@@ -11,12 +11,12 @@ from relaax.server.rlx_server.tally import (
     HISTOGRAMS,
     LOST,
     MOST_WORKERS,
-    SECONDS,
     STEPS,
     WIDTH,
     Cell,
     Tally,
 )
+from relaax.telemetry.histograms import SECONDS
 from relaax.telemetry.kept_counts import DELIVERED, DROPPED, TAKEN
 
 
