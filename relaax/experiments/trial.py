@@ -157,7 +157,15 @@ class Trial:
         for number, manager in enumerate(self.experiment.config.population_manager):
             name = f"population{number}"
             files = [str(self._file_of(_POLICIES, member)) for member in manager.population]
-            words = ["--members", *files, "--rules", str(self.directory / f"{name}.yaml")]
+            servers = [self.policies[member].parameter_server for member in manager.population]
+            words = [
+                "--members",
+                *files,
+                "--parameter-servers",
+                *servers,
+                "--rules",
+                str(self.directory / f"{name}.yaml"),
+            ]
             words += ["--directory", str(self.directory / name)]
             yield name, ["relaax-population-manager", *words]
 

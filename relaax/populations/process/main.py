@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from relaax import __version__
+from relaax.address import Address
 from relaax.checkpoints import DirectoryStore
 from relaax.configuration import LearnerConfiguration, load_learner, run_command
 from relaax.configuration.access import begin_access
@@ -52,6 +53,14 @@ def _parser() -> argparse.ArgumentParser:
         help="the configuration of each member, the one of its learner; the file's name is its own",
     )
     parser.add_argument(
+        "--parameter-servers",
+        nargs="+",
+        type=Address.parse,
+        metavar="HOST:PORT",
+        help="where the members' parameter servers are, in the same order (default: as the files "
+        "say); a launcher says so on a cluster",
+    )
+    parser.add_argument(
         "--rules",
         type=Path,
         required=True,
@@ -70,6 +79,13 @@ def _parser() -> argparse.ArgumentParser:
 
 def _manage(arguments: argparse.Namespace) -> int:
     members = {path.stem: load_learner(["--config", str(path)]) for path in arguments.members}
+    servers = arguments.parameter_servers or [
+        each.options.parameter_server for each in members.values()
+    ]
+    if len(servers) != len(members):
+        raise ConfigurationError(
+            f"--parameter-servers: {len(servers)} addresses of {len(members)} members"
+        )
     rules = PopulationFile.read(arguments.rules)
     options = next(iter(members.values())).options
     start_logging(options.log_level, options.log_file, _PROGRAM)
@@ -79,7 +95,10 @@ def _manage(arguments: argparse.Namespace) -> int:
     population = VanillaPopulation(rules.rule(), hyperparameters)
     with ExitStack() as resources:
         resources.enter_context(owned(arguments.directory, _PROGRAM))
-        places = {name: _place(each, resources) for name, each in members.items()}
+        places = {
+            name: _place(each, str(server), resources)
+            for (name, each), server in zip(members.items(), servers, strict=True)
+        }
         for name, place in places.items():
             place.require_allowed(hyperparameters[name])
         record = PopulationRecord(DirectoryStore(arguments.directory), list(members))
@@ -96,9 +115,11 @@ def _manage(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _place(configuration: LearnerConfiguration, resources: ExitStack) -> MemberPlace:
+def _place(
+    configuration: LearnerConfiguration, parameter_server: str, resources: ExitStack
+) -> MemberPlace:
     options = configuration.options
-    stub = resources.enter_context(closing(MemberStub(str(options.parameter_server))))
+    stub = resources.enter_context(closing(MemberStub(parameter_server)))
     if options.checkpoint_dir is None:
         raise ConfigurationError(
             f"{configuration.algorithm.source}: a member of a population needs --checkpoint-dir in "

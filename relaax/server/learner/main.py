@@ -237,6 +237,10 @@ def _require_effect(options: LearnerOptions, learner: Learner) -> None:
         )
     if not learner.values():
         options.require_none_of(
+            ("population_member",),
+            "this learner shares gradients: its parameters are not in its checkpoints",
+        )
+        options.require_none_of(
             ("publish_interval", "publish_every"),
             "this learner shares gradients: the parameter server applies them, and nothing is "
             "published",

@@ -38,7 +38,9 @@ def test_a_manager_is_started_with_the_files_of_its_members(tmp_path):
     words = lines["population0"]
     assert words[:2] == ["relaax-population-manager", "--members"]
     assert words[2:6] == [str(tmp_path / "policies" / f"{name}.yaml") for name in NAMES]
+    servers = [trial.policies[name].parameter_server for name in NAMES]
     assert words[6:] == [
+        "--parameter-servers", *servers,
         "--rules", str(tmp_path / "population0.yaml"),
         "--directory", str(tmp_path / "population0"),
     ]  # fmt: skip
