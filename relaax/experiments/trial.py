@@ -27,6 +27,9 @@ from relaax.experiments.written import NamedExperiment, from_yaml, to_yaml
 #: of actors.
 _POLICIES, _ACTORS = "policies", "actors"
 
+#: The experiment as YAML.
+_TWIN = "experiment.yaml"
+
 #: Keys of a trainer that may change in a trial that goes on.
 _ENDS = ("max_global_step", "anneal_from")
 
@@ -57,7 +60,8 @@ class Trial:
     ``registry`` is ``etcd://HOST:PORT``, for names of streams; None for the parameter servers.
     ``access`` is the section ``access`` of all processes, or its file. On a cluster
     (``is_on_cluster``) each actor worker is a process, and the cluster gives GPUs to processes:
-    ``gpus`` is None, or empty.
+    ``gpus`` is None, or empty. Processes find the files in the folder ``files``, by default in
+    ``directory``, where they keep what they learn.
     """
 
     def __init__(
@@ -70,9 +74,11 @@ class Trial:
         access: Mapping[str, Any] | str | None = None,
         *,
         is_on_cluster: bool = False,
+        files: Path | None = None,
     ) -> None:
         self.experiment = experiment
         self.directory = directory
+        self._files = files or directory
         self._access = access
         self._is_on_cluster = is_on_cluster
         trainers = experiment.config.trainers
@@ -96,7 +102,7 @@ class Trial:
 
         ConfigurationError where the folder has checkpoints of another experiment.
         """
-        twin, text = self.directory / "experiment.yaml", to_yaml(self.experiment)
+        twin = self.directory / _TWIN
         has_begun = any((self.directory / _POLICIES).glob("*/*/cp-*"))
         before = from_yaml(twin) if has_begun and twin.exists() else self.experiment
         if _without_ends(before) != _without_ends(self.experiment):
@@ -105,24 +111,36 @@ class Trial:
                 f"{', '.join(_ENDS)} and timeout_seconds has changed. Give this one another name "
                 "with -f, or remove that folder"
             )
-        for folder in (_POLICIES, _ACTORS):
-            (self.directory / folder).mkdir(parents=True, exist_ok=True)
-        twin.write_text(text, encoding="utf-8")
-        for policy in self.policies.values():
-            content = yaml.safe_dump(self._configuration(policy), sort_keys=False)
-            self._file_of(_POLICIES, policy.name).write_text(content, encoding="utf-8")
-        for group in self.actor_groups:
-            content = yaml.safe_dump(self.agents_of(group), sort_keys=False)
-            self._file_of(_ACTORS, group.name).write_text(content, encoding="utf-8")
-        for number, manager in enumerate(self.experiment.config.population_manager):
-            told = yaml.safe_dump(population_file(self.experiment, manager), sort_keys=False)
-            (self.directory / f"population{number}.yaml").write_text(told, encoding="utf-8")
+        for path, text in self.files().items():
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text, encoding="utf-8")
         procfile = self.directory / "Procfile"
-        lines = (
-            f"{name}: {self._start(name)} {shlex.join(words)}\n" for name, words in self.lines()
-        )
+        lines = (f"{name}: {command}\n" for name, command in self.commands().items())
         procfile.write_text("".join(lines), encoding="utf-8")
         return procfile
+
+    def files(self) -> dict[Path, str]:
+        """Return the files that processes read, and the experiment."""
+        contents = {
+            **{
+                self._file_of(_POLICIES, policy.name): self._configuration(policy)
+                for policy in self.policies.values()
+            },
+            **{
+                self._file_of(_ACTORS, each.name): self.agents_of(each)
+                for each in self.actor_groups
+            },
+            **{
+                self._files / f"population{number}.yaml": population_file(self.experiment, manager)
+                for number, manager in enumerate(self.experiment.config.population_manager)
+            },
+        }
+        texts = {path: yaml.safe_dump(each, sort_keys=False) for path, each in contents.items()}
+        return {self._files / _TWIN: to_yaml(self.experiment), **texts}
+
+    def commands(self) -> dict[str, str]:
+        """Return the lines of the Procfile by their names."""
+        return {name: f"{self._start(name)} {shlex.join(words)}" for name, words in self.lines()}
 
     def lines(self) -> Iterator[tuple[str, list[str]]]:
         """Yield the name and the command of each line of the Procfile."""
@@ -158,14 +176,8 @@ class Trial:
             name = f"population{number}"
             files = [str(self._file_of(_POLICIES, member)) for member in manager.population]
             servers = [self.policies[member].parameter_server for member in manager.population]
-            words = [
-                "--members",
-                *files,
-                "--parameter-servers",
-                *servers,
-                "--rules",
-                str(self.directory / f"{name}.yaml"),
-            ]
+            words = ["--members", *files, "--parameter-servers", *servers]
+            words += ["--rules", str(self._files / f"{name}.yaml")]
             words += ["--directory", str(self.directory / name)]
             yield name, ["relaax-population-manager", *words]
 
@@ -208,6 +220,8 @@ class Trial:
             seen[name] += 1
         for number, (_, scheduling) in enumerate(self._scheduled("policies")):
             found[f"policy{number}"] = scheduling
+        for number, (_, scheduling) in enumerate(self._scheduled("population_manager")):
+            found[f"population{number}"] = scheduling
         return found | {group.name: group.scheduling for group in self.actor_groups}
 
     def counts(self) -> dict[str, int]:
@@ -298,7 +312,7 @@ class Trial:
 
     def _file_of(self, folder: str, name: str) -> Path:
         """Return the file of a policy, or of a group of actors."""
-        return self.directory / folder / f"{name}.yaml"
+        return self._files / folder / f"{name}.yaml"
 
     def _place_of(self, policy: TrainedPolicy) -> Path:
         """Return the folder of what is learnt of a policy."""

@@ -9,6 +9,7 @@
 ``run_record``        the state of a run in a file
 ``trial_commands``    commands for a trial that another shell runs: status, logs, stop
 ``trial_log``         the lines of a trial's log
+``trial_manifests``   writes a trial for Kubernetes
 ``new_application``   the command ``relaax-new``, and folders to start from
 ``application_template``  the environment that ``relaax-new`` writes
 ``experiment_template``   the experiment that ``relaax-experiment --init`` writes

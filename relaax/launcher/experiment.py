@@ -14,6 +14,7 @@ from typing import Any
 
 from relaax import __version__
 from relaax.configuration import run_command
+from relaax.configuration.yaml_reader import read_yaml
 from relaax.errors import ConfigurationError
 from relaax.experiments.checks import mistakes
 from relaax.experiments.diagram import mermaid
@@ -21,7 +22,6 @@ from relaax.experiments.files import experiments_in, file_of, load_experiment
 from relaax.experiments.routes import HOST
 from relaax.experiments.trial import Trial
 from relaax.experiments.written import NamedExperiment, to_yaml
-from relaax.launcher.described import Needs
 from relaax.launcher.main import (
     OnMachines,
     Target,
@@ -36,6 +36,7 @@ from relaax.launcher.ports import free_port, reserved
 from relaax.launcher.run_record import RunRecorder
 from relaax.launcher.runner import Keys
 from relaax.launcher.trial_commands import ORDERLY, TrialPlace, show_logs, show_status, stop_trial
+from relaax.launcher.trial_manifests import ManifestOptions, needs_of, next_steps, write_manifests
 from relaax.names.paths import ETCD, NamedPlace
 from relaax.net.access.process_access import INSECURE, is_allowed_to_be_insecure
 from relaax.processes.directory_lock import owned
@@ -66,7 +67,7 @@ _MEANINGS = {
 _OF_FILES = ("run", "show", "list")
 
 #: The values of ``--on``.
-_LOCAL, _RAY, _SLURM = "local", "ray", "slurm"
+_LOCAL, _RAY, _SLURM, _KUBERNETES = "local", "ray", "slurm", "kubernetes"
 
 _RUNS_ALREADY = "stop that with relaax-experiment stop, or name another trial with -f"
 
@@ -178,12 +179,18 @@ def _add_trial(command: argparse.ArgumentParser) -> None:
 def _add_machines(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--on",
-        type=partial(target_of, names=(_LOCAL, _RAY, _SLURM)),
+        type=partial(target_of, names=(_LOCAL, _RAY, _SLURM, _KUBERNETES)),
         default=Target(_LOCAL, ""),
         metavar="ENGINE",
         help="'local' (default): on this machine; 'ray' or 'ray=ADDRESS': on a Ray cluster (pip "
         "install 'relaax[ray]'); 'slurm': in the Slurm allocation that this runs in. The machines "
-        "share this folder and --directory",
+        "share this folder and --directory. 'kubernetes': write manifests for kubectl, and start "
+        "nothing",
+    )
+    command.add_argument(
+        "--image",
+        metavar="NAME",
+        help="with --on kubernetes: the image of all pods, with RELAAX and the environments",
     )
     add_placement(command)
     command.add_argument(
@@ -223,6 +230,10 @@ def _init(folder: Path) -> int:
 def _run(arguments: argparse.Namespace) -> int:
     experiment = _checked(arguments)
     place = TrialPlace(arguments.directory, experiment.name, arguments.trial)
+    if arguments.on.name == _KUBERNETES:
+        return _write_manifests(arguments, experiment, place)
+    if arguments.image is not None:
+        raise ConfigurationError("--image: has no effect without --on kubernetes")
     taken: list[int] = []
     resources = ExitStack()
 
@@ -266,13 +277,38 @@ def _run(arguments: argparse.Namespace) -> int:
         return status
 
 
+def _write_manifests(
+    arguments: argparse.Namespace, experiment: NamedExperiment, place: TrialPlace
+) -> int:
+    """Write what starts a trial in Kubernetes, and say how."""
+    for option, given in (
+        ("restart", arguments.restart),
+        ("ignore-worker-error", arguments.ignore_worker_error),
+    ):
+        if given:
+            raise ConfigurationError(
+                f"--{option}: no effect with --on kubernetes: its Jobs start processes that fail "
+                "again, and the others run on"
+            )
+    if arguments.image is None:
+        raise ConfigurationError("--on kubernetes needs --image NAME, with RELAAX and environments")
+    options = ManifestOptions(
+        arguments.image,
+        arguments.timeout or experiment.config.timeout_seconds,
+        arguments.placement,
+        _gpus_of_cluster(arguments),
+        arguments.registry,
+        _access(arguments),
+    )
+    with owned(place.folder, f"{_NAME} run", wait_s=0, advice=_RUNS_ALREADY):
+        write_manifests(place, experiment, options)
+    print(next_steps(place))
+    return 0
+
+
 def _machines(arguments: argparse.Namespace, trial: Trial) -> OnMachines:
     """Return the machines of a cluster, and what each process of a trial needs there."""
-    needs = {
-        name: Needs(each.cpu, each.gpu if name in trial.gpus else 0.0, each.mem / 1024)
-        for name, each in trial.resources().items()
-    }
-    return OnMachines(arguments.on, arguments.placement, trial.counts(), needs)
+    return OnMachines(arguments.on, arguments.placement, trial.counts(), needs_of(trial))
 
 
 def _access(arguments: argparse.Namespace) -> dict[str, Any] | str | None:
@@ -280,6 +316,8 @@ def _access(arguments: argparse.Namespace) -> dict[str, Any] | str | None:
 
     ConfigurationError where other machines would be refused.
     """
+    if arguments.access is not None and arguments.on.name == _KUBERNETES:
+        return dict(read_yaml(arguments.access))  # its paths are those in pods
     if arguments.access is not None:
         return str(arguments.access.resolve())
     if is_allowed_to_be_insecure():

@@ -13,6 +13,7 @@ import psutil
 
 from relaax.configuration.exit_status import FAILURE
 from relaax.errors import ConfigurationError, did_you_mean_one_of
+from relaax.launcher.engines.kubernetes import TRIAL, dns_name
 from relaax.launcher.run_record import NAME, Process, RunRecord, how_it_ended, read_record, table
 from relaax.launcher.runner import TIMED_OUT
 from relaax.launcher.trial_log import TrialLog
@@ -25,6 +26,10 @@ _LOOK_S = 0.1
 
 #: Exit statuses of runs that have not failed: the end, Ctrl-C, SIGTERM, the time-out.
 ORDERLY = (0, 128 + signal.SIGINT, 128 + signal.SIGTERM, TIMED_OUT)
+
+
+#: Ends pods as SIGTERM does, and leaves their storage.
+_DELETE = "delete jobs,deployments"
 
 
 @dataclass(frozen=True)
@@ -58,10 +63,28 @@ class TrialPlace:
         """The file with the output of all its processes."""
         return self.folder / "log"
 
-    def read(self) -> RunRecord:
-        """Return the record of its newest run; ConfigurationError where there is none."""
+    @property
+    def manifests(self) -> Path:
+        """The folder of its manifests for Kubernetes."""
+        return self.folder / "kubernetes"
+
+    @property
+    def name_in_kubernetes(self) -> str:
+        """The label of its pods."""
+        return dns_name(self.experiment, self.trial)
+
+    def read(self, kubectl: str) -> RunRecord:
+        """Return the record of its newest run; ConfigurationError where there is none.
+
+        ``kubectl`` does the same for a trial in Kubernetes, whose pods are selected.
+        """
         if self.record.exists():
             return read_record(self.record)
+        if self.manifests.exists():
+            raise ConfigurationError(
+                f"{self} was written for Kubernetes: ask kubectl {kubectl} --selector "
+                f"{TRIAL}={self.name_in_kubernetes}"
+            )
         there = sorted(
             f"{path.parent.parent.name}/{path.parent.name}"
             for path in self.directory.glob(f"*/*/{NAME}")
@@ -78,7 +101,7 @@ def show_status(place: TrialPlace) -> int:
 
     Return 0 while it runs, 3 when it is over or was stopped, 1 when it has failed.
     """
-    record = place.read()
+    record = place.read("get jobs,deployments,pods")
     _require_here(place, record)
     launcher = record.launcher
     runs = launcher.running() is not None
@@ -95,7 +118,7 @@ def show_status(place: TrialPlace) -> int:
 
 def show_logs(place: TrialPlace, worker: str | None, count: int | None, follow: bool) -> int:
     """Print the last ``count`` lines of a trial's log, and, to ``follow``, those of its run."""
-    record = place.read()
+    record = place.read("logs --prefix --tail=-1")
     if follow:
         _require_here(place, record)
     if worker is not None and worker not in record.workers:
@@ -126,7 +149,7 @@ def stop_trial(place: TrialPlace, timeout_s: float) -> int:
 
     ConfigurationError where it does not run; 1 is returned where it runs on after ``timeout_s``.
     """
-    record = place.read()
+    record = place.read(_DELETE)
     _require_here(place, record)
     _ask_to_stop(place, record.launcher)
     until = time.monotonic() + timeout_s
@@ -161,7 +184,7 @@ def _ask_to_stop(place: TrialPlace, launcher: Process) -> None:
         ) from error
     except psutil.NoSuchProcess:
         pass  # it has ended meanwhile
-    raise ConfigurationError(f"{place} does not run: it {_state_of(place.read())}")
+    raise ConfigurationError(f"{place} does not run: it {_state_of(place.read(_DELETE))}")
 
 
 def _state_of(record: RunRecord) -> str:

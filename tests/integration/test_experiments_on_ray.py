@@ -7,12 +7,14 @@ from dataclasses import dataclass
 from typing import Any
 
 import pytest
-from processes import COMMANDS, MARK, REPOSITORY, Process, Training, wait_for
+import ray
+from cartpole_processes import EXAMPLE, PROCESSES, programs_of
+from processes import COMMANDS, MARK, Process, Training, wait_for
 from ray.cluster_utils import Cluster
+from ray.util import placement_group_table
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(600)]
 
-EXAMPLE = REPOSITORY / "examples" / "experiments" / "cartpole.py"
 DEADLINE_S = 240.0
 
 #: Three of them have room for all processes, and two have not.
@@ -37,6 +39,22 @@ class Trial:
         access.write_text("--insecure: true\n")
         words = ["run", str(twin), "--on", f"ray={self.cluster.address}", "--access", str(access)]
         return self.training.start("run", [str(COMMANDS / "relaax-experiment"), *words])
+
+    def started(self) -> dict[str, tuple[str, float, float]]:
+        """Return the program, the cores and the MiB of each process, as the cluster has them."""
+        trial = self.training.directory / "training/experiments/cartpole-remote/trial1"
+        programs = programs_of(trial)
+        ray.init(address=self.cluster.address, log_to_driver=False, logging_level="ERROR")
+        try:
+            (group,) = placement_group_table().values()
+        finally:
+            ray.shutdown()
+        names = list(PROCESSES)
+        found = {}
+        for place, bundle in group["bundles"].items():
+            program = programs[names[place].partition(".")[0]]
+            found[names[place]] = (program, bundle["CPU"], bundle["memory"] / 2**20)
+        return found
 
     def command(self, *words: str) -> subprocess.CompletedProcess[str]:
         """Run relaax-experiment in the directory of the trial to its end."""
@@ -83,8 +101,9 @@ def test_a_trial_goes_on_though_a_machine_dies_and_is_stopped_by_another_shell(t
     shown = trial.command("status", *names)
     assert shown.returncode == 0, shown.stderr
     rows = [line for line in shown.stdout.splitlines() if " at " in line]
-    assert len(rows) == 8
+    assert {row.split()[0] for row in rows} == set(PROCESSES)
     assert all(" runs " in row for row in rows), shown.stdout
+    assert trial.started() == PROCESSES
     trial.cluster.remove_node(trial.machine, allow_graceful=False)  # its raylet gets SIGKILL
     gone = run.says(
         r"((?:default|actors|policy)\S+) .*its machine, \S+, .*: it starts again", DEADLINE_S

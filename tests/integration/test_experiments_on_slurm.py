@@ -6,13 +6,13 @@ import subprocess
 from collections.abc import Iterator
 
 import pytest
+from cartpole_processes import EXAMPLE, PROCESSES, programs_of
 from networks import NEEDS_NAMESPACES, network
-from processes import COMMANDS, REPOSITORY, Training
+from processes import COMMANDS, Training
 from slurm import NEEDS_SLURM, Slurm
 
 pytestmark = [pytest.mark.integration, NEEDS_NAMESPACES, NEEDS_SLURM]
 
-EXAMPLE = REPOSITORY / "examples" / "experiments" / "cartpole.py"
 PROGRAM = str(COMMANDS / "relaax-experiment")
 DEADLINE_S = 240.0
 NODES = ["--nodes=2", "--ntasks=2", "--exclusive"]
@@ -39,6 +39,20 @@ def command(training: Training, experiment: str, steps: int) -> list[str]:
     return [PROGRAM, "run", str(twin), "--on", "slurm", "--access", str(access)]
 
 
+def steps(slurm: Slurm, programs: dict[str, str]) -> dict[str, tuple[str, int, int]]:
+    """Return the program, the cores and the MiB of each process, as Slurm has them."""
+    shown = slurm.run("steps", ["scontrol", "show", "steps"])
+    assert shown.wait() == 0
+    found = {}
+    for step in shown.output().split("StepId=")[1:]:
+        name = re.search(r"Name=(\S+)", step)[1]
+        asked = re.search(r"TRES=cpu=(\d+),mem=(\d+)([MG])", step)
+        if name.partition(".")[0] in programs and asked is not None:
+            mib = int(asked[2]) * {"M": 1, "G": 1024}[asked[3]]
+            found[name] = (programs[name.partition(".")[0]], int(asked[1]), mib)
+    return found
+
+
 def test_a_batch_job_runs_a_trial_on_two_nodes_to_its_end(training: Training, slurm: Slurm):
     run, log = command(training, "cartpole-remote", 1500), training.directory / "job.log"
     job = slurm.run(
@@ -53,16 +67,17 @@ def test_a_batch_job_runs_a_trial_on_two_nodes_to_its_end(training: Training, sl
 
 
 def test_a_trial_in_an_allocation_is_seen_and_stopped_there(training: Training, slurm: Slurm):
-    job = slurm.run("salloc", ["salloc", *NODES, *command(training, "cartpole", 10**7)])
+    job = slurm.run("salloc", ["salloc", *NODES, *command(training, "cartpole-remote", 10**7)])
     job.says("training: step [1-9]")
-    names = ["-e", "cartpole"]
+    names = ["-e", "cartpole-remote"]
     status = slurm.run("status", [PROGRAM, "status", *names])
     assert status.wait() == 0, status.output()
     rows = [line for line in status.output().splitlines() if " runs " in line]
-    assert len(rows) >= 6, status.output()
+    assert {row.split()[0] for row in rows} >= set(PROCESSES), status.output()
+    trial = training.directory / "training" / "experiments" / "cartpole-remote" / "trial1"
+    assert steps(slurm, programs_of(trial)) == PROCESSES
     stop = slurm.run("stop", [PROGRAM, "stop", *names])
     assert stop.wait() == 0, stop.output()
     assert job.wait() == 143
     assert "stopped by a signal: global step" in job.output()
-    trials = training.directory / "training" / "experiments" / "cartpole"
-    assert list(trials.glob("trial1/policies/default/checkpoints/cp-*"))
+    assert list(trial.glob("policies/default/checkpoints/cp-*"))
