@@ -281,14 +281,11 @@ def _write_manifests(
     arguments: argparse.Namespace, experiment: NamedExperiment, place: TrialPlace
 ) -> int:
     """Write what starts a trial in Kubernetes, and say how."""
-    for option, given in (
-        ("restart", arguments.restart),
-        ("ignore-worker-error", arguments.ignore_worker_error),
-    ):
-        if given:
+    for option in ("restart", "ignore_worker_error"):
+        if getattr(arguments, option):
             raise ConfigurationError(
-                f"--{option}: no effect with --on kubernetes: its Jobs start processes that fail "
-                "again, and the others run on"
+                f"--{option.replace('_', '-')}: no effect with --on kubernetes: its Jobs start "
+                "processes that fail again, and the others run on"
             )
     if arguments.image is None:
         raise ConfigurationError("--on kubernetes needs --image NAME, with RELAAX and environments")

@@ -17,7 +17,7 @@ from relaax.configuration import (
 from relaax.configuration.actor_agents import read_agents
 from relaax.configuration.addresses import known_addresses
 from relaax.errors import ConfigurationError
-from relaax.experiments import ExperimentScheduling, Scheduling, TasksGroup
+from relaax.experiments import ExperimentScheduling, PopulationManager, Scheduling, TasksGroup
 from relaax.experiments.trial import Trial
 from relaax.launcher.described import copied, described, read_procfile, told
 from relaax.server.actor.groups import load_group
@@ -88,6 +88,33 @@ def test_all_processes_of_a_trial_find_each_other_on_other_machines(tmp_path):
         "actors0-1": {server, buffers[1]},
         "actors1": {server, buffers[0]},
     }
+
+
+def test_the_manager_of_a_population_finds_its_members_on_other_machines(tmp_path):
+    """It is told by words of its command: their order is that of the members."""
+    names = ["one", "two"]
+    manager = PopulationManager(
+        population=names,
+        population_algorithm={
+            "type_": "vanilla_pbt", "args": {"ready_interval": 1, "truncation_ratio": 0.5}
+        },
+        population_sample_stream="population",
+    )  # fmt: skip
+    actors = [
+        actor([INLINE.model_copy(update={"policy_name": name})], samples=[name]) for name in names
+    ]
+    found = experiment(actors, [], [trainer(name) for name in names])
+    config = found.config.model_copy(update={"population_manager": [manager]})
+    needs = Scheduling(mem=256)
+    groups = TasksGroup(count=1, scheduling=needs)
+    scheduling = found.scheduling.model_copy(update={"population_manager": groups})
+    trial = on_cluster(replace(found, config=config, scheduling=scheduling), tmp_path)
+    assert trial.resources()["population0"] == needs
+    processes = copied(described(read_procfile(trial.write())), trial.counts(), {})
+    places = {"one-ps": Address("10.0.0.1", 7100), "two-ps": Address("10.0.0.2", 7100)}
+    words = [word.value for word in told(processes, places)["population0"].command.words]
+    begin = words.index("--parameter-servers")
+    assert words[begin + 1 : begin + 3] == ["10.0.0.1:7100", "10.0.0.2:7100"]
 
 
 def test_other_addresses_without_groups_are_refused(tmp_path):
