@@ -3,7 +3,7 @@
 import copy
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal, Self, TypeAlias
 
 from pydantic import (
     BaseModel,
@@ -86,6 +86,11 @@ class Resample(_Rule):
 class VanillaPbt(_Rule):
     """The ``args`` of ``vanilla_pbt``."""
 
+    #: So many members at least, and at most; None: any number.
+    members: ClassVar[tuple[int, int | None]] = (2, None)
+    #: Whether members take parameters and hyperparameters of one another.
+    copies: ClassVar[bool] = True
+
     #: A member is ready when its newest evaluated version is so many updates newer than when it was
     #: ready last.
     ready_interval: PositiveInt
@@ -99,11 +104,38 @@ class VanillaPbt(_Rule):
     seed: NonNegativeInt | None = None
 
 
+class SelfPlay(_Rule):
+    """The ``args`` of ``self_play``: how often which past version is the opponent."""
+
+    members: ClassVar[tuple[int, int | None]] = (1, 1)
+    copies: ClassVar[bool] = False
+
+    #: With the win rate p of the newest policy against a version: (1 - p) ** power, p * (1 - p), or
+    #: 1 for each.
+    weighting: Literal["hard", "variance", "uniform"] = "hard"
+    power: PositiveFloat = 2.0
+    #: A game has half of its weight in the win rate after so many later games of the version.
+    half_life_games: PositiveFloat = 50.0
+    #: So many games, half of them won, are thought to have been before the first one.
+    prior_games: PositiveFloat = 4.0
+    #: The rating changes by so much at most with a game.
+    elo_step: PositiveFloat = 16.0
+
+    @model_validator(mode="after")
+    def _has_effect(self) -> Self:
+        if self.weighting != "hard" and "power" in self.model_fields_set:
+            raise ValueError(f"power: no effect with the weighting {self.weighting}")
+        return self
+
+
+#: The rule of a population.
+Rule: TypeAlias = VanillaPbt | SelfPlay
+
 #: The keys of ``population_algorithm`` in the file of a population, by its ``type_``.
-ALGORITHMS: Mapping[str, type[VanillaPbt]] = {"vanilla_pbt": VanillaPbt}
+ALGORITHMS: Mapping[str, type[Rule]] = {"vanilla_pbt": VanillaPbt, "self_play": SelfPlay}
 
 
-def population_rule(type_: str, args: Mapping[str, Any]) -> VanillaPbt:
+def population_rule(type_: str, args: Mapping[str, Any]) -> Rule:
     """Return the rule of a population; ConfigurationError for a type or a key that is unknown."""
     if type_ not in ALGORITHMS:
         raise ConfigurationError(
@@ -142,6 +174,6 @@ class PopulationFile(_Rule):
         except ValidationError as error:
             raise ConfigurationError("; ".join(f"{path}: {e}" for e in explain(error))) from error
 
-    def rule(self) -> VanillaPbt:
+    def rule(self) -> Rule:
         """Return the rule; ConfigurationError for a type or a key that is unknown."""
         return population_rule(self.population_algorithm.type_, self.population_algorithm.args)

@@ -6,7 +6,11 @@ from relaax.configuration.actor_agents import AgentSamples
 from relaax.experiments.curriculum_checks import mistakes_of_curricula
 from relaax.experiments.eval_checks import mistakes_of_evaluations, unused_evaluations
 from relaax.experiments.policies import section_of
-from relaax.experiments.population_checks import mistakes_of_populations, unused_populations
+from relaax.experiments.population_checks import (
+    mistakes_of_opponents,
+    mistakes_of_populations,
+    unused_populations,
+)
 from relaax.experiments.stream_checks import buffers_of, mistakes_of_streams, unused_streams
 from relaax.experiments.version_checks import mistakes_of_versions
 from relaax.experiments.workers import ActorWorker, AgentSpec, InferenceStream, SampleStream
@@ -21,6 +25,7 @@ def mistakes(experiment: NamedExperiment) -> list[str]:
     found = [*_counts(experiment), *_actors(experiment), *mistakes_of_streams(experiment)]
     found += [*mistakes_of_versions(experiment), *mistakes_of_evaluations(experiment)]
     found += [*mistakes_of_curricula(experiment), *mistakes_of_populations(experiment)]
+    found += mistakes_of_opponents(experiment)
     found += [*_keys(experiment), *_gpus(experiment), *_paced(experiment)]
     # A stream whose name is wrong at one end has no user at the other: this is said once.
     unused = unused_streams, unused_evaluations, unused_populations

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from relaax.configuration.population_rules import population_rule
 from relaax.experiments.policies import args_of
 from relaax.experiments.workers import PopulationManager, TrainerWorker
 from relaax.experiments.written import NamedExperiment
@@ -19,6 +20,12 @@ def hyperparameters_of(experiment: NamedExperiment, trainer: TrainerWorker) -> d
     return {key: value for key, value in args.items() if key not in KEPT}
 
 
+def copies(manager: PopulationManager) -> bool:
+    """Return whether members of a population copy one another."""
+    algorithm = manager.population_algorithm
+    return population_rule(algorithm.type_, algorithm.args).copies
+
+
 def population_file(experiment: NamedExperiment, manager: PopulationManager) -> dict[str, Any]:
     """Return what the manager of a population reads."""
     trainers = {each.policy_name: each for each in reversed(experiment.config.trainers)}
@@ -26,7 +33,8 @@ def population_file(experiment: NamedExperiment, manager: PopulationManager) -> 
         "population_algorithm": manager.population_algorithm.model_dump(mode="json"),
         "population_sample_stream": manager.population_sample_stream.stream_name,
         "initial_hyperparams": {
-            name: hyperparameters_of(experiment, trainers[name]) for name in manager.population
+            name: hyperparameters_of(experiment, trainers[name])
+            for name in (manager.population if copies(manager) else ())
         },
     }
 
@@ -34,6 +42,6 @@ def population_file(experiment: NamedExperiment, manager: PopulationManager) -> 
 def learner_options(experiment: NamedExperiment, policy_name: str) -> dict[str, Any]:
     """Return options of a policy's learner that it has as a member of a population."""
     managers = experiment.config.population_manager
-    if not any(policy_name in each.population for each in managers):
+    if not any(policy_name in each.population and copies(each) for each in managers):
         return {}
     return {"--population-member": True, "--checkpoint-interval": CHECKPOINT_INTERVAL_S}

@@ -4,13 +4,26 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from relaax.configuration.population_rules import population_rule
+from relaax.configuration.population_rules import Rule, VanillaPbt, population_rule
 from relaax.errors import ConfigurationError
 from relaax.experiments.eval_checks import evaluating, mistakes_of_evaluated_stream
-from relaax.experiments.population import hyperparameters_of
-from relaax.experiments.stream_checks import unknown_name
-from relaax.experiments.workers import PopulationManager, TrainerWorker
+from relaax.experiments.population import copies, hyperparameters_of
+from relaax.experiments.stream_checks import (
+    acting_policy,
+    each_once,
+    policies_of_samples,
+    sample_streams_of,
+    unknown_name,
+)
+from relaax.experiments.workers import (
+    ActorWorker,
+    InferenceStream,
+    ParameterDB,
+    PopulationManager,
+    TrainerWorker,
+)
 from relaax.experiments.written import NamedExperiment
+from relaax.processes.identifiers import LATEST
 
 
 def mistakes_of_populations(experiment: NamedExperiment) -> list[str]:
@@ -38,17 +51,29 @@ def _mistakes(manager: PopulationManager, experiment: NamedExperiment) -> Iterat
         f"population_sample_stream: {mistake}"
         for mistake in mistakes_of_evaluated_stream(manager.population_sample_stream, experiment)
     )
-    for name in manager.initial_hyperparams:
-        if name not in manager.population:
-            yield f"initial_hyperparams: {name!r} is no member of the population"
     algorithm = manager.population_algorithm
     try:
         rule = population_rule(algorithm.type_, algorithm.args)
     except ConfigurationError as error:
         yield f"population_algorithm: {error}"
-    else:
-        if rule.population is not None and list(rule.population) != manager.population:
-            yield "population_algorithm: args: population: is another one than the manager's"
+        return
+    yield from _members(manager, rule, experiment)
+
+
+def _members(manager: PopulationManager, rule: Rule, experiment: NamedExperiment) -> Iterator[str]:
+    """Yield what does not fit between a rule and the members' trainers."""
+    type_, (least, most) = manager.population_algorithm.type_, rule.members
+    count = len(manager.population)
+    if count < least or (most is not None and count > most):
+        wanted = f"{least} policies or more" if most is None else f"{least} policy"
+        yield f"population: {type_} has {wanted}, and here are {count}"
+    for name in manager.initial_hyperparams:
+        if not rule.copies:
+            yield f"initial_hyperparams: no effect with {type_}"
+        elif name not in manager.population:
+            yield f"initial_hyperparams: {name!r} is no member of the population"
+    if isinstance(rule, VanillaPbt) and rule.population not in (None, tuple(manager.population)):
+        yield "population_algorithm: args: population: is another one than the manager's"
     trainers: dict[str, TrainerWorker] = {}
     counts = Counter(trainer.policy_name for trainer in experiment.config.trainers)
     for trainer in experiment.config.trainers:
@@ -61,8 +86,57 @@ def _mistakes(manager: PopulationManager, experiment: NamedExperiment) -> Iterat
                 f"population: {name!r} has {counts[name]} trainers, which share their parameters: "
                 "a member has one"
             )
-    if all(name in trainers for name in manager.population):
-        yield from _alike([trainers[name] for name in manager.population], experiment)
+    members = [trainers[name] for name in manager.population if name in trainers]
+    if rule.copies and len(members) == count:
+        yield from _alike(members, experiment)
+    elif not rule.copies:
+        yield from (mistake for each in members for mistake in _versions(each, type_))
+
+
+def _versions(trainer: TrainerWorker, type_: str) -> Iterator[str]:
+    """Yield why numbers of a policy's versions cannot be set, or no version is kept."""
+    name = trainer.policy_name
+    if trainer.parameter_db.type_ is not ParameterDB.Type.METADATA:
+        yield (
+            f"population: {type_} sets numbers of versions of {name!r}: give all workers "
+            "parameter_db: {type_: METADATA}"
+        )
+    if type_ == "self_play" and not (
+        trainer.push_frequency_steps or trainer.push_frequency_seconds
+    ):
+        yield (
+            f"population: no version of {name!r} is tagged to be an opponent: give its trainer "
+            "push_frequency_steps or push_frequency_seconds"
+        )
+
+
+def mistakes_of_opponents(experiment: NamedExperiment) -> list[str]:
+    """Return why agents cannot report to a population as its past versions."""
+    return each_once(experiment, _opponents)
+
+
+def _opponents(actor: ActorWorker, experiment: NamedExperiment) -> Iterator[str]:
+    if actor.is_evaluation:
+        return
+    taken, reported = policies_of_samples(experiment), _streams(experiment)
+    for number, spec in enumerate(actor.agent_specs):
+        names = sample_streams_of(actor, spec)
+        streams = [name for name in names if name in reported]
+        inference = actor.inference_of(spec)
+        if not streams or inference is None:
+            continue
+        place = f"agent_specs: {number}"
+        if any(name in taken for name in names):
+            yield (
+                f"{place}: sample_stream_idx: episodes of {streams[0]!r} are evaluated, and steps "
+                "of others are learnt from: an agent does one of both"
+            )
+        is_inline = inference.type_ is InferenceStream.Type.INLINE
+        if is_inline and (inference.policy_identifier == LATEST or actor.ring_size > 1):
+            yield (
+                f"{place}: an agent whose episodes go to {streams[0]!r} acts by a past version: "
+                "give its inline stream a policy_identifier, and the worker ring_size: 1"
+            )
 
 
 def _alike(members: list[TrainerWorker], experiment: NamedExperiment) -> Iterator[str]:
@@ -96,13 +170,30 @@ def _keys(hyperparameters: Mapping[str, Any], before: str = "") -> set[str]:
 
 def unused_populations(experiment: NamedExperiment) -> Iterator[str]:
     """Yield members whose episodes are not evaluated. The experiment has no other mistake."""
-    played = evaluating(experiment)
+    played = evaluating(experiment) | set(_reporting(experiment))
     for number, manager in enumerate(experiment.config.population_manager):
         stream = manager.population_sample_stream.stream_name
+        which = "with is_evaluation: true " if copies(manager) else ""
         for name in manager.population:
             if (stream, name) not in played:
                 yield (
-                    f"population_manager: {number}: population_sample_stream: no actor with "
-                    f"is_evaluation: true has an agent of the policy {name!r} whose episodes go "
-                    f"to the stream {stream!r}"
+                    f"population_manager: {number}: population_sample_stream: no actor {which}"
+                    f"has an agent of the policy {name!r} whose episodes go to the stream "
+                    f"{stream!r}"
                 )
+
+
+def _reporting(experiment: NamedExperiment) -> Iterator[tuple[str, str | None]]:
+    """Yield the streams of populations that past versions report to, each with its policy."""
+    reported = _streams(experiment)
+    for actor in experiment.config.actors:
+        for spec in actor.agent_specs:
+            for name in sample_streams_of(actor, spec):
+                if not actor.is_evaluation and name in reported:
+                    yield name, acting_policy(actor, spec, experiment)
+
+
+def _streams(experiment: NamedExperiment) -> list[str]:
+    """Return the streams of all populations."""
+    managers = experiment.config.population_manager
+    return [each.population_sample_stream.stream_name for each in managers]

@@ -117,18 +117,17 @@ class Routes:
         is_deterministic = spec.deterministic_action
         streams = actor.samples_of(spec)
         evaluated = ["--mode", "eval_deterministic" if is_deterministic else "eval_stochastic"]
+        names = [each.stream_name for each in streams if each.type_ is not SampleStream.Type.NULL]
+        reported = [*evaluated, *(["--eval-stream", ",".join(names)] if names else [])]
         if actor.is_evaluation:
-            names = [
-                each.stream_name for each in streams if each.type_ is not SampleStream.Type.NULL
-            ]
-            return [*evaluated, *(["--eval-stream", ",".join(names)] if names else [])]
+            return reported
         takers = [
             address
             for number, stream in zip(spec.sample_streams, streams, strict=True)
             for address in self._takers(stream, places[number])
         ]
         if not takers:
-            return evaluated
+            return reported
         more = ["--when-full", "drop"] if any(each.when_full == "drop" for each in streams) else []
         more += ["--deterministic"] if is_deterministic else []
         if len(takers) == 1:

@@ -47,6 +47,8 @@ def _unknown_streams(actor: ActorWorker, experiment: NamedExperiment) -> Iterato
     taken = dict(policies_of_samples(experiment))
     # What is wrong with a buffer is said of the buffer.
     taken |= {buffer.takes.stream_name: "" for buffer in experiment.config.buffers}
+    populations = experiment.config.population_manager
+    taken |= {each.population_sample_stream.stream_name: "" for each in populations}
     if actor.is_evaluation:
         taken = dict.fromkeys(evaluated_streams(experiment), "")
     taker = "trainer or buffer" if experiment.config.buffers else "trainer"

@@ -341,14 +341,14 @@ class EvalManager(Worker):
 
 
 class PopulationManager(Worker):
-    """Lets weak policies of a population go on with what strong ones have learnt."""
+    """Lets policies of a population learn from one another, or from their own past versions."""
 
-    #: The names of the policies, two or more.
-    population: Annotated[list[PolicyName], Field(min_length=2)]
+    #: The names of the policies: one for self_play, two or more for vanilla_pbt.
+    population: Annotated[list[PolicyName], Field(min_length=1)]
     population_algorithm: Annotated[
         PopulationAlgorithm, BeforeValidator(lambda v: {"type_": v} if isinstance(v, str) else v)
     ]
-    #: Actors of evaluations report their episodes to it.
+    #: Episodes of evaluations, and of past versions, are reported to it.
     population_sample_stream: Sample
     #: By policy: keys of the trainer's args, in their place.
     initial_hyperparams: dict[str, dict[str, Any]] = Field(default_factory=dict)

@@ -4,8 +4,11 @@
 ``service``          these behind gRPC, at the parameter server's port
 ``stub``             the client of that
 ``hyperparameters``  changes of keys of an algorithm's section
+``members``          asks the members' parameter servers, for each manager
 ``vanilla_pbt``      decides which member takes the parameters of which other
 ``manager``          carries out these decisions
 ``record``           who copied whom, in a table and a plot
+``self_play``        how often a policy plays against which past version, and ratings
+``self_play_manager``  sets these as numbers of the versions
 ``process``          the command ``relaax-population-manager``
 """

@@ -1,69 +1,44 @@
-"""The manager of a population: it looks at the members' episodes, and gives orders to learners."""
+"""The manager of ``vanilla_pbt``: it looks at members' episodes, and gives orders to learners."""
 
 import logging
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
 from typing import Any
 
 from relaax.errors import BridgeError, ConfigurationError
+from relaax.populations.members import Members
 from relaax.populations.membership import Order
 from relaax.populations.record import ExploitRow, PopulationRecord
-from relaax.populations.stub import MemberStub
 from relaax.populations.vanilla_pbt import Exploit, VanillaPopulation
-from relaax.telemetry.throttled_log import RepeatedWarning
 
 _log = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True)
-class MemberPlace:
-    """Where a member is."""
-
-    stub: MemberStub
-    #: Of its learner: a folder, or s3://BUCKET/KEY.
-    checkpoints: str
-    #: Raises ConfigurationError for hyperparameters that the algorithm does not allow.
-    require_allowed: Callable[[Mapping[str, Any]], object] = lambda hyperparameters: None
 
 
 class PopulationManager:
     """Carries out what ``population`` decides; ``advance`` is called once a second or so.
 
     Orders are at the parameter servers of the members, which keep them: a manager that starts again
-    asks for them, and goes on. ``stream`` is that of the evaluated episodes.
+    asks for them, and goes on.
     """
 
     def __init__(
-        self,
-        population: VanillaPopulation,
-        places: Mapping[str, MemberPlace],
-        stream: str,
-        record: PopulationRecord,
+        self, population: VanillaPopulation, members: Members, record: PopulationRecord
     ) -> None:
         self._population = population
-        self._places = places
-        self._stream = stream
+        self._members = members
+        self._places = members.places
         self._record = record
-        #: What each parameter server has been asked: its incarnation, and the episodes so far.
-        self._seen = dict.fromkeys(places, (0, 0))
         #: By member: its last order that was carried out, and the exploits that are under way.
         self._known: dict[str, int] = {}
         self._begun: dict[str, Exploit] = {}
-        self._complaints = {name: RepeatedWarning(_log) for name in places}
 
     def advance(self) -> None:
         """Take what is new of each member, and give orders; members that are away are left out."""
-        for name in self._places:
-            try:
-                self._look_at(name)
-                self._complaints[name].forget()
-            except BridgeError as error:  # it may be starting again
-                self._complaints[name].say(f"nothing is known of {name} now: {error}")
+        self._members.each(self._look_at)
         if len(self._known) == len(self._places):  # orders of before are known
             for exploit in self._population.exploits():
                 self._begin(exploit)
 
-    def close(self) -> None:
+    def write(self) -> None:
         """Write the record."""
         self._record.write()
 
@@ -77,12 +52,7 @@ class PopulationManager:
         elif order.number != done.number:
             member.is_waiting = True
             self._known.setdefault(name, done.number)
-        incarnation, count = self._seen[name]
-        found = place.stub.episodes(self._stream, count)
-        if found.incarnation != incarnation:
-            found = place.stub.episodes(self._stream)
-        self._seen[name] = found.incarnation, found.count
-        self._population.note(name, found.latest)
+        self._population.note(name, self._members.new_episodes(name))
         if member.returns:
             self._record.note_return(name, member.version, member.mean_return)
 

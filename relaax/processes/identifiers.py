@@ -15,6 +15,9 @@ _NAME = re.compile(r"\w[\w.:-]{0,63}", re.ASCII)
 
 _LETTERS = "has up to 64 letters, digits, _, '.', ':' and -, and begins with a letter, a digit or _"
 
+#: Tags that the training itself sets are times.
+TIME_TAG_FORMAT, _TIME_TAG = "%Y%m%d_%H%M%S", re.compile(r"\d{8}_\d{6}")
+
 #: The tag that moves with every push: pulling it needs no database.
 LATEST = "latest"
 
@@ -38,6 +41,11 @@ def identifier_of(text: str) -> Identifier:
 def text_of(identifier: Identifier) -> str:
     """Return the text that ``identifier_of`` reads."""
     return identifier if isinstance(identifier, str) else json.dumps(identifier)
+
+
+def is_time_tag(tag: str) -> bool:
+    """Return whether the training itself sets such a tag, with a version that it keeps."""
+    return _TIME_TAG.fullmatch(tag) is not None
 
 
 def require_name(kind: str, name: str) -> None:

@@ -1,7 +1,6 @@
 """The versions of a parameter database: pushed by a training, and answered to those that ask."""
 
 import logging
-import re
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -13,7 +12,7 @@ from relaax.errors import CheckpointError, NoSuchVersion, NotContinued
 from relaax.parameters.database import DatabaseWriter, ParameterDatabase, PolicyValues
 from relaax.parameters.parameter_store import frozen_copy
 from relaax.parameters.published import hash_of
-from relaax.processes.identifiers import identifier_of
+from relaax.processes.identifiers import TIME_TAG_FORMAT, identifier_of, is_time_tag
 from relaax.processes.periodic_tasks import Task, TasksThread
 from relaax.telemetry.throttled_log import RepeatedWarning
 
@@ -21,9 +20,6 @@ _log = logging.getLogger(__name__)
 
 #: The newest version is pushed no more often than this, and takes this part of the time at most.
 PUSH_INTERVAL_S, PUSH_SHARE = 1.0, 0.1
-
-#: Tags that are set here. Others, as that of an evaluation, do not count.
-_TIME_FORMAT, _TIME = "%Y%m%d_%H%M%S", re.compile(r"\d{8}_\d{6}")
 
 #: How often outdated versions are deleted.
 GC_INTERVAL_S = 10.0
@@ -67,7 +63,7 @@ class VersionPusher:
         self._known: Version | None = None
         self._tagged_at = clock()
         tags = database.list_tags()
-        self._tagged = max((tags[tag] for tag in tags if _TIME.fullmatch(tag)), default=0)
+        self._tagged = max((tags[tag] for tag in tags if is_time_tag(tag)), default=0)
         self._interval_s = interval_s
         self._task = Task(interval_s, self._push_or_warn)
         self._thread: TasksThread | None = None
@@ -105,7 +101,7 @@ class VersionPusher:
         is_due = (seconds is not None and self._clock() - self._tagged_at >= seconds) or (
             steps is not None and number - self._tagged >= steps
         )
-        tag = self._now().strftime(_TIME_FORMAT)
+        tag = self._now().strftime(TIME_TAG_FORMAT)
         return [tag] if is_due and not self._database.has_tag(tag) else []
 
     def _push_or_warn(self) -> None:

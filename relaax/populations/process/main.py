@@ -2,24 +2,19 @@
 
 import argparse
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack, closing
-from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from relaax import __version__
 from relaax.address import Address
 from relaax.checkpoints import DirectoryStore
 from relaax.configuration import LearnerConfiguration, load_learner, run_command
 from relaax.configuration.access import begin_access
-from relaax.configuration.algorithm_loader import load_algorithm, make_config
-from relaax.configuration.population_rules import PopulationFile, merged
+from relaax.configuration.population_rules import PopulationFile
 from relaax.errors import ConfigurationError
-from relaax.populations.manager import MemberPlace, PopulationManager
-from relaax.populations.record import PLOT, TABLE, PopulationRecord
+from relaax.populations.process.managers import MANAGERS, Told
 from relaax.populations.stub import MemberStub
-from relaax.populations.vanilla_pbt import VanillaPopulation
 from relaax.processes.directory_lock import owned
 from relaax.processes.stop_signal import StopSignal
 from relaax.telemetry.logs import start_logging
@@ -31,8 +26,9 @@ _INTERVAL_S, _RECORD_S = 1.0, 30.0
 
 _DESCRIPTION = """\
 Manage a population: policies that are learnt at the same time, each with a parameter server and a
-learner of its own (relaax-learner --population-member). Weak members take the parameters of strong
-ones, and their hyperparameters with changes. relaax-experiment starts it where an experiment has a
+learner of its own. With vanilla_pbt weak members (relaax-learner --population-member) take the
+parameters of strong ones, and their hyperparameters with changes; with self_play a policy plays
+against its past versions. relaax-experiment starts it where an experiment has a
 PopulationManager."""
 
 
@@ -72,71 +68,50 @@ def _parser() -> argparse.ArgumentParser:
         "--directory",
         type=Path,
         required=True,
-        help=f"where {TABLE} and {PLOT} say who copied whom",
+        help="where tables and plots say what has been done",
     )
     return parser
 
 
 def _manage(arguments: argparse.Namespace) -> int:
     members = {path.stem: load_learner(["--config", str(path)]) for path in arguments.members}
-    servers = arguments.parameter_servers or [
-        each.options.parameter_server for each in members.values()
-    ]
-    if len(servers) != len(members):
-        raise ConfigurationError(
-            f"--parameter-servers: {len(servers)} addresses of {len(members)} members"
-        )
     rules = PopulationFile.read(arguments.rules)
     options = next(iter(members.values())).options
     start_logging(options.log_level, options.log_file, _PROGRAM)
     begin_access(options, listens=False)
     stop = StopSignal()
-    hyperparameters = {name: rules.initial_hyperparams.get(name, {}) for name in members}
-    population = VanillaPopulation(rules.rule(), hyperparameters)
+    rule = rules.rule()
     with ExitStack() as resources:
         resources.enter_context(owned(arguments.directory, _PROGRAM))
-        places = {
-            name: _place(each, str(server), resources)
-            for (name, each), server in zip(members.items(), servers, strict=True)
+        servers = _servers(members, arguments.parameter_servers)
+        stubs = {
+            name: resources.enter_context(closing(MemberStub(server)))
+            for name, server in servers.items()
         }
-        for name, place in places.items():
-            place.require_allowed(hyperparameters[name])
-        record = PopulationRecord(DirectoryStore(arguments.directory), list(members))
-        stream = rules.population_sample_stream
-        manager = PopulationManager(population, places, stream, record)
-        resources.callback(manager.close)
+        told = Told(rules, members, servers, stubs, DirectoryStore(arguments.directory), resources)
+        manager = MANAGERS[type(rule)](rule, told)
+        resources.callback(manager.write)
         print(f"a population of {', '.join(members)}", flush=True)
         rounds = 0
         while not stop.wait(_INTERVAL_S):
             manager.advance()
             rounds += 1
             if rounds % (_RECORD_S // _INTERVAL_S) == 0:
-                record.write()
+                manager.write()
     return 0
 
 
-def _place(
-    configuration: LearnerConfiguration, parameter_server: str, resources: ExitStack
-) -> MemberPlace:
-    options = configuration.options
-    stub = resources.enter_context(closing(MemberStub(parameter_server)))
-    if options.checkpoint_dir is None:
+def _servers(
+    members: Mapping[str, LearnerConfiguration], given: Sequence[Address] | None
+) -> dict[str, str]:
+    """Return the address of each member's parameter server."""
+    if given is None:
+        return {name: str(each.options.parameter_server) for name, each in members.items()}
+    if len(given) != len(members):
         raise ConfigurationError(
-            f"{configuration.algorithm.source}: a member of a population needs --checkpoint-dir in "
-            "the section relaax-learner: other members take its parameters from there"
+            f"--parameter-servers: {len(given)} are given, and there are {len(members)} members"
         )
-    return MemberPlace(stub, str(options.checkpoint_dir), _checker(configuration))
-
-
-def _checker(configuration: LearnerConfiguration) -> Callable[[Mapping[str, Any]], object]:
-    section = configuration.algorithm
-    algorithm = load_algorithm(section.directory)
-
-    def check(hyperparameters: Mapping[str, Any]) -> None:
-        parameters = merged(section.parameters, hyperparameters)
-        make_config(algorithm, replace(section, parameters=parameters))
-
-    return check
+    return dict(zip(members, map(str, given), strict=True))
 
 
 if __name__ == "__main__":

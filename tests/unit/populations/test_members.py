@@ -3,39 +3,21 @@
 import contextlib
 
 import pytest
+from member_servers import report, served
 from parameter_databases import values
-from processes import free_port
 
 from relaax.checkpoints import DirectoryStore
 from relaax.configuration.population_rules import population_rule
 from relaax.errors import BridgeError, ConfigurationError, NoSuchVersion, ParameterServerAway
-from relaax.net.guarded_server import GuardedServer
 from relaax.parameters.database import DatabaseWriter, Metadata, SqliteMetadata
-from relaax.populations.manager import MemberPlace, PopulationManager
+from relaax.populations.manager import PopulationManager
+from relaax.populations.members import MemberPlace, Members
 from relaax.populations.membership import Done, EvaluatedEpisode, Membership, Order, WrongNumber
 from relaax.populations.record import PLOT, TABLE, PopulationRecord
-from relaax.populations.service import method_handlers
 from relaax.populations.stub import MemberStub, Versions
 from relaax.populations.vanilla_pbt import VanillaPopulation
 
 STREAM = "population"
-
-
-@contextlib.contextmanager
-def served(membership, database=None):
-    with contextlib.ExitStack() as resources:
-        server = GuardedServer(4, [method_handlers(membership, database)])
-        server.start(f"localhost:{(port := free_port())}")
-        resources.callback(lambda: server.stop(0).wait())
-        stub = MemberStub(f"localhost:{port}", call_timeout_s=5)
-        resources.callback(stub.close)
-        yield stub
-
-
-def report(membership, *returns, version=10, streams=STREAM):
-    for each in returns:
-        membership.note(f"{streams}/episode_length", version, 1.0)
-        membership.note(f"{streams}/episode_return", version, each)
 
 
 def test_episodes_of_a_stream_come_once_each():
@@ -127,7 +109,8 @@ class Population:
             for name, stub in self.stubs.items()
         }
         record = PopulationRecord(self.store, list(places))
-        return PopulationManager(VanillaPopulation(rule, hyperparameters), places, STREAM, record)
+        population = VanillaPopulation(rule, hyperparameters)
+        return PopulationManager(population, Members(places, STREAM), record)
 
     def require_allowed(self, hyperparameters):
         if self.refused:

@@ -1,0 +1,93 @@
+"""Makes the manager of each algorithm; the process knows them by the types of their rules."""
+
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack, closing
+from dataclasses import dataclass, replace
+from typing import Any, Protocol
+
+from relaax.checkpoints import BlobStore
+from relaax.configuration import LearnerConfiguration
+from relaax.configuration.algorithm_loader import load_algorithm, make_config
+from relaax.configuration.population_rules import PopulationFile, SelfPlay, VanillaPbt, merged
+from relaax.errors import ConfigurationError
+from relaax.parameters.stub import Bridge
+from relaax.populations.manager import PopulationManager
+from relaax.populations.members import MemberPlace, Members
+from relaax.populations.record import PopulationRecord
+from relaax.populations.self_play_manager import SelfPlayManager
+from relaax.populations.stub import MemberStub
+from relaax.populations.vanilla_pbt import VanillaPopulation
+
+
+class Manager(Protocol):
+    """The manager of a population."""
+
+    def advance(self) -> None:
+        """Look at the members, and do what is to be done; called once a second or so."""
+
+    def write(self) -> None:
+        """Write tables and plots; called now and then, and at the end."""
+
+
+@dataclass(frozen=True)
+class Told:
+    """What a manager is made of."""
+
+    rules: PopulationFile
+    #: By member.
+    configurations: Mapping[str, LearnerConfiguration]
+    servers: Mapping[str, str]
+    stubs: Mapping[str, MemberStub]
+    store: BlobStore
+    resources: ExitStack
+
+    def members(self) -> Members:
+        """Return members that take nothing of one another."""
+        places = {name: MemberPlace(stub) for name, stub in self.stubs.items()}
+        return Members(places, self.rules.population_sample_stream)
+
+
+def _vanilla_pbt(rule: VanillaPbt, told: Told) -> Manager:
+    given = told.rules.initial_hyperparams
+    hyperparameters = {name: given.get(name, {}) for name in told.stubs}
+    places = {name: _copied(told.configurations[name], stub) for name, stub in told.stubs.items()}
+    for name, place in places.items():
+        place.require_allowed(hyperparameters[name])
+    record = PopulationRecord(told.store, list(places))
+    members = Members(places, told.rules.population_sample_stream)
+    return PopulationManager(VanillaPopulation(rule, hyperparameters), members, record)
+
+
+def _self_play(rule: SelfPlay, told: Told) -> Manager:
+    (server,) = told.servers.values()
+    bridge = told.resources.enter_context(closing(Bridge(server)))
+    return SelfPlayManager(rule, told.members(), bridge.metrics(), told.store)
+
+
+#: By the type of a rule.
+MANAGERS: Mapping[type, Callable[[Any, Told], Manager]] = {
+    VanillaPbt: _vanilla_pbt,
+    SelfPlay: _self_play,
+}
+
+
+def _copied(configuration: LearnerConfiguration, stub: MemberStub) -> MemberPlace:
+    """Return the place of a member whose parameters others take."""
+    options = configuration.options
+    if options.checkpoint_dir is None:
+        raise ConfigurationError(
+            f"{configuration.algorithm.source}: a member of a population needs --checkpoint-dir in "
+            "the section relaax-learner: other members take its parameters from there"
+        )
+    return MemberPlace(stub, str(options.checkpoint_dir), _checker(configuration))
+
+
+def _checker(configuration: LearnerConfiguration) -> Callable[[Mapping[str, Any]], object]:
+    section = configuration.algorithm
+    algorithm = load_algorithm(section.directory)
+
+    def check(hyperparameters: Mapping[str, Any]) -> None:
+        parameters = merged(section.parameters, hyperparameters)
+        make_config(algorithm, replace(section, parameters=parameters))
+
+    return check
