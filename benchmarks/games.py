@@ -14,6 +14,7 @@ import argparse
 from collections import Counter
 from collections.abc import Mapping
 from contextlib import ExitStack
+from dataclasses import replace
 from itertools import combinations
 from typing import Any
 
@@ -67,9 +68,11 @@ class ServedSeat:
 
     def act(self, report: AgentReport) -> int:
         """Return the server's action."""
-        ask = self._client.init if self._is_new else self._client.send
-        self._is_new = False
-        return int(ask({self._key: report})[self._key])
+        if self._is_new:  # the opening was not its own
+            self._is_new = False
+            first = replace(report, starts=True, reward=0.0)
+            return int(self._client.init({self._key: first})[self._key])
+        return int(self._client.send({self._key: report})[self._key])
 
     def end(self, report: AgentReport) -> None:
         """Let the server know that the game is over."""

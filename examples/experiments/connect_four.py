@@ -40,7 +40,7 @@ DATABASE = ParameterDB(type_=ParameterDB.Type.METADATA)
 #: The games of past versions are reported to it.
 POPULATION_STREAM = "population"
 #: Environment steps of the learning players.
-STEPS = 200_000
+STEPS = 240_000
 NETWORK: dict[str, Any] = {
     "encoders": {"observation": [{"conv2d": {"filters": 32, "kernel": 4}}, {"dense": 128}]}
 }
@@ -77,7 +77,7 @@ def trainer(policy_name: str, max_global_step: int) -> TrainerWorker:
         "minibatches": 4,
         "max_policy_lag": 4,
         "initial_learning_rate": 1e-3,
-        "entropy_beta": 0.02,
+        "entropy_beta": 0.1,  # opponents that err now and then
         "rewards_gamma": 1.0,
         "trace_decay": 0.9,
         "max_global_step": max_global_step,

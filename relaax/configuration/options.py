@@ -31,7 +31,7 @@ REPLACED = {
 }
 
 
-_PUSHES = ("push_frequency_seconds", "push_frequency_steps")
+_PUSHES = ("push_frequency_seconds", "push_frequency_steps", "push_initial")
 
 
 class ParameterServerOptions(CheckpointOptions, ServerOptions):
@@ -100,6 +100,9 @@ class ParameterServerOptions(CheckpointOptions, ServerOptions):
     )
     push_frequency_steps: kinds.CountOption | None = option(
         None, "the same after so many updates of the policy"
+    )
+    push_initial: kinds.SwitchOption = option(
+        False, "push the parameters that the training begins with, too, as version 0 with a tag"
     )
     eval_managers: kinds.EvalManagersOption = option(
         {},

@@ -40,6 +40,10 @@ def merged(keys: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
     return found
 
 
+#: The tag of the versions that a manager of PSRO lets play one another.
+PSRO_TAG = "psro"
+
+
 class _Rule(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -128,11 +132,28 @@ class SelfPlay(_Rule):
         return self
 
 
+class Psro(_Rule):
+    """The ``args`` of ``psro``: policy-space response oracles."""
+
+    members: ClassVar[tuple[int, int | None]] = (2, 2)
+    copies: ClassVar[bool] = False
+
+    #: Both populations get a version when both policies have so many updates against the mixtures.
+    oracle_updates: PositiveInt
+    meta_solver: Literal["nash", "uniform"] = "nash"
+    #: Each pair of versions plays so many games.
+    games_per_cell: PositiveInt = 1
+
+
 #: The rule of a population.
-Rule: TypeAlias = VanillaPbt | SelfPlay
+Rule: TypeAlias = VanillaPbt | SelfPlay | Psro
 
 #: The keys of ``population_algorithm`` in the file of a population, by its ``type_``.
-ALGORITHMS: Mapping[str, type[Rule]] = {"vanilla_pbt": VanillaPbt, "self_play": SelfPlay}
+ALGORITHMS: Mapping[str, type[Rule]] = {
+    "vanilla_pbt": VanillaPbt,
+    "self_play": SelfPlay,
+    "psro": Psro,
+}
 
 
 def population_rule(type_: str, args: Mapping[str, Any]) -> Rule:

@@ -39,6 +39,20 @@ def population_file(experiment: NamedExperiment, manager: PopulationManager) -> 
     }
 
 
+def server_options(experiment: NamedExperiment, policy_name: str) -> dict[str, Any]:
+    """Return options of a policy's parameter server that it has as a member of a population.
+
+    The first version of a policy in PSRO is the one that the training begins with.
+    """
+    managers = experiment.config.population_manager
+    if not any(
+        policy_name in each.population and each.population_algorithm.type_ == "psro"
+        for each in managers
+    ):
+        return {}
+    return {"--push-initial": True}
+
+
 def learner_options(experiment: NamedExperiment, policy_name: str) -> dict[str, Any]:
     """Return options of a policy's learner that it has as a member of a population."""
     managers = experiment.config.population_manager

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from relaax.configuration.population_rules import Rule, VanillaPbt, population_rule
+from relaax.configuration.population_rules import PSRO_TAG, Psro, Rule, VanillaPbt, population_rule
 from relaax.errors import ConfigurationError
 from relaax.experiments.eval_checks import evaluating, mistakes_of_evaluated_stream
 from relaax.experiments.population import copies, hyperparameters_of
@@ -65,7 +65,8 @@ def _members(manager: PopulationManager, rule: Rule, experiment: NamedExperiment
     type_, (least, most) = manager.population_algorithm.type_, rule.members
     count = len(manager.population)
     if count < least or (most is not None and count > most):
-        wanted = f"{least} policies or more" if most is None else f"{least} policy"
+        wanted = f"{least} policies or more" if most is None else f"{least} policies"
+        wanted = "1 policy" if most == 1 else wanted
         yield f"population: {type_} has {wanted}, and here are {count}"
     for name in manager.initial_hyperparams:
         if not rule.copies:
@@ -90,7 +91,33 @@ def _members(manager: PopulationManager, rule: Rule, experiment: NamedExperiment
     if rule.copies and len(members) == count:
         yield from _alike(members, experiment)
     elif not rule.copies:
+        if isinstance(rule, Psro):
+            yield from _evaluating(manager, experiment)
         yield from (mistake for each in members for mistake in _versions(each, type_))
+
+
+def _evaluating(manager: PopulationManager, experiment: NamedExperiment) -> Iterator[str]:
+    """Yield why it is unknown which two versions have played an episode."""
+    stream = manager.population_sample_stream.stream_name
+    actors = [
+        actor
+        for actor in experiment.config.actors
+        if actor.is_evaluation
+        and any(stream in sample_streams_of(actor, spec) for spec in actor.agent_specs)
+    ]
+    if len(actors) != 1 or actors[0].ring_size > 1:
+        yield (
+            f"population_sample_stream: psro has one actor worker with is_evaluation: true and "
+            f"ring_size: 1 whose episodes go to {stream!r}, and here are {len(actors)}: episodes "
+            "follow one another, so that their versions are known"
+        )
+    for each in (each for actor in actors for each in actor.inference_streams):
+        is_inline = each.type_ is InferenceStream.Type.INLINE
+        if not is_inline or each.policy_identifier != PSRO_TAG or each.pull_interval_seconds:
+            yield (
+                f"population_sample_stream: the actor worker of {stream!r} has inline streams with "
+                f"policy_identifier: {PSRO_TAG}, which pull at resets"
+            )
 
 
 def _versions(trainer: TrainerWorker, type_: str) -> Iterator[str]:

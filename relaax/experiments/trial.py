@@ -16,7 +16,7 @@ from relaax.errors import ConfigurationError
 from relaax.experiments.curriculum_checks import curriculum_of
 from relaax.experiments.gpus import placed
 from relaax.experiments.policies import section_of
-from relaax.experiments.population import learner_options, population_file
+from relaax.experiments.population import learner_options, population_file, server_options
 from relaax.experiments.routes import HOST, Routes, TrainedPolicy, identifier_words
 from relaax.experiments.scheduling import Scheduling
 from relaax.experiments.stream_checks import buffers_of
@@ -369,6 +369,7 @@ class Trial:
             "--database-type": trainer.parameter_db.type_.name.lower(),
             **{key: value for key, value in tags.items() if value is not None},
             **self._eval_managers(policy),
+            **server_options(self.experiment, policy.name),
         }
 
     def _eval_managers(self, policy: TrainedPolicy) -> dict[str, Any]:

@@ -10,5 +10,9 @@
 ``record``           who copied whom, in a table and a plot
 ``self_play``        how often a policy plays against which past version, and ratings
 ``self_play_manager``  sets these as numbers of the versions
+``meta_game``        equilibria of zero-sum games, and how far from one mixtures are
+``cells``            in which order versions of two policies play one another
+``psro``             the versions of two players, their payoffs and mixtures
+``psro_manager``     lets versions play, and oracles learn against mixtures
 ``process``          the command ``relaax-population-manager``
 """

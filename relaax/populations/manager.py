@@ -20,6 +20,8 @@ class PopulationManager:
     asks for them, and goes on.
     """
 
+    interval_s = 1.0
+
     def __init__(
         self, population: VanillaPopulation, members: Members, record: PopulationRecord
     ) -> None:

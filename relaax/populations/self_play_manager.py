@@ -35,6 +35,8 @@ class SelfPlayManager:
     ``kill -9`` each game counts once, unless the parameter server has been started again, too.
     """
 
+    interval_s = 1.0
+
     def __init__(
         self, rule: SelfPlay, members: Members, metrics: Metrics, store: BlobStore
     ) -> None:

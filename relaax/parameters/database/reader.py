@@ -14,6 +14,7 @@ from relaax.parameters.database.metadata import Metadata, VersionMetadata
 from relaax.parameters.database.policy_values import PolicyValues, StoredVersion
 from relaax.parameters.database.query import Query
 from relaax.processes.identifiers import LATEST, Identifier
+from relaax.telemetry.throttled_log import of_kind
 
 #: A reader that waits looks so often.
 _LOOK_S = 0.5
@@ -135,6 +136,7 @@ class ParameterDatabase:
             query,
             self.location(),
             index.latest,
+            extra=of_kind("a query leads to no version"),
         )
         return index.latest
 

@@ -30,10 +30,14 @@ KEPT_VERSIONS = 4
 
 @dataclass(frozen=True)
 class TagRule:
-    """Push with a tag after so many seconds, and after so many versions; None: not by these."""
+    """Push with a tag after so many seconds, and after so many versions; None: not by these.
+
+    ``initial``: the values that nothing was learnt for are pushed, too, with a tag, as version 0.
+    """
 
     seconds: float | None = None
     steps: int | None = None
+    initial: bool = False
 
 
 class VersionPusher:
@@ -88,7 +92,7 @@ class VersionPusher:
         if values.vector is None:
             return
         number = values.version.number if values.info is None else values.info.iteration
-        if number == 0:  # nothing is learnt yet
+        if number == 0 and not self._rule.initial:  # nothing is learnt yet
             return
         tags = self._tags(number)
         self._database.push(PolicyValues(values.vector, values.global_t), number, tags)
@@ -101,6 +105,7 @@ class VersionPusher:
         is_due = (seconds is not None and self._clock() - self._tagged_at >= seconds) or (
             steps is not None and number - self._tagged >= steps
         )
+        is_due = is_due or number == 0
         tag = self._now().strftime(TIME_TAG_FORMAT)
         return [tag] if is_due and not self._database.has_tag(tag) else []
 

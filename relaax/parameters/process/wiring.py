@@ -235,7 +235,9 @@ def _push_versions(
 ) -> None:
     """Push what is learnt to its database, where there is one, until ``resources`` are closed."""
     if database is not None:
-        rule = TagRule(options.push_frequency_seconds, options.push_frequency_steps)
+        rule = TagRule(
+            options.push_frequency_seconds, options.push_frequency_steps, options.push_initial
+        )
         in_s3 = options.database_aws_s3 is not None
         interval_s = PUBLISHED_INTERVAL_AT_S3_S if in_s3 else PUBLISHED_INTERVAL_S
         pusher = VersionPusher(values, database, rule, interval_s)

@@ -2,6 +2,7 @@
 
 import argparse
 import sys
+import time
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack, closing
 from pathlib import Path
@@ -21,14 +22,15 @@ from relaax.telemetry.logs import start_logging
 
 _PROGRAM = "relaax-population-manager"
 
-#: How often it looks at the members, and how often it writes the record without an exploit.
-_INTERVAL_S, _RECORD_S = 1.0, 30.0
+#: How often it writes tables and plots without a reason.
+_RECORD_S = 30.0
 
 _DESCRIPTION = """\
 Manage a population: policies that are learnt at the same time, each with a parameter server and a
 learner of its own. With vanilla_pbt weak members (relaax-learner --population-member) take the
 parameters of strong ones, and their hyperparameters with changes; with self_play a policy plays
-against its past versions. relaax-experiment starts it where an experiment has a
+against its past versions; with psro two policies learn against mixtures of each other's past
+versions. relaax-experiment starts it where an experiment has a
 PopulationManager."""
 
 
@@ -92,12 +94,12 @@ def _manage(arguments: argparse.Namespace) -> int:
         manager = MANAGERS[type(rule)](rule, told)
         resources.callback(manager.write)
         print(f"a population of {', '.join(members)}", flush=True)
-        rounds = 0
-        while not stop.wait(_INTERVAL_S):
+        written_at = time.monotonic()
+        while not stop.wait(manager.interval_s):
             manager.advance()
-            rounds += 1
-            if rounds % (_RECORD_S // _INTERVAL_S) == 0:
+            if time.monotonic() - written_at >= _RECORD_S:
                 manager.write()
+                written_at = time.monotonic()
     return 0
 
 

@@ -8,11 +8,12 @@ from typing import Any, Protocol
 from relaax.checkpoints import BlobStore
 from relaax.configuration import LearnerConfiguration
 from relaax.configuration.algorithm_loader import load_algorithm, make_config
-from relaax.configuration.population_rules import PopulationFile, SelfPlay, VanillaPbt, merged
+from relaax.configuration.population_rules import PopulationFile, Psro, SelfPlay, VanillaPbt, merged
 from relaax.errors import ConfigurationError
 from relaax.parameters.stub import Bridge
 from relaax.populations.manager import PopulationManager
 from relaax.populations.members import MemberPlace, Members
+from relaax.populations.psro_manager import PsroManager
 from relaax.populations.record import PopulationRecord
 from relaax.populations.self_play_manager import SelfPlayManager
 from relaax.populations.stub import MemberStub
@@ -22,8 +23,11 @@ from relaax.populations.vanilla_pbt import VanillaPopulation
 class Manager(Protocol):
     """The manager of a population."""
 
+    #: How often ``advance`` is called.
+    interval_s: float
+
     def advance(self) -> None:
-        """Look at the members, and do what is to be done; called once a second or so."""
+        """Look at the members, and do what is to be done."""
 
     def write(self) -> None:
         """Write tables and plots; called now and then, and at the end."""
@@ -64,10 +68,15 @@ def _self_play(rule: SelfPlay, told: Told) -> Manager:
     return SelfPlayManager(rule, told.members(), bridge.metrics(), told.store)
 
 
+def _psro(rule: Psro, told: Told) -> Manager:
+    return PsroManager(rule, told.members(), told.store)
+
+
 #: By the type of a rule.
 MANAGERS: Mapping[type, Callable[[Any, Told], Manager]] = {
     VanillaPbt: _vanilla_pbt,
     SelfPlay: _self_play,
+    Psro: _psro,
 }
 
 

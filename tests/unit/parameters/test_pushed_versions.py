@@ -60,14 +60,15 @@ def publish(published, iteration):
     published.push(NewValues(np.full(3, iteration, np.float32), iteration))
 
 
-def pusher_of(published, database, seconds=None, steps=None):
+def pusher_of(published, database, seconds=None, steps=None, initial=False):
     """A pusher, and its clock, which tags go by, too."""
     clock = Clock(0.0)
 
     def now():
         return datetime(2026, 11, 29, 1, 31) + timedelta(seconds=clock.now)
 
-    return VersionPusher(published, database, TagRule(seconds, steps), clock=clock, now=now), clock
+    rule = TagRule(seconds, steps, initial)
+    return VersionPusher(published, database, rule, clock=clock, now=now), clock
 
 
 def test_the_newest_version_is_pushed_by_the_learners_count(published, database):
@@ -80,6 +81,16 @@ def test_the_newest_version_is_pushed_by_the_learners_count(published, database)
     pusher.push()
     assert database.list_tags() == {LATEST: 9}
     np.testing.assert_array_equal(database.get(9).values.vector, [9, 9, 9])
+
+
+def test_what_a_training_begins_with_can_be_version_0(published, database):
+    pusher, _ = pusher_of(published, database, initial=True)
+    pusher.push()
+    assert database.list_tags() == {LATEST: 0, "20261129_013100": 0}
+    assert database.metadata_of(0).count == 0
+    publish(published, 5)
+    pusher.push()
+    assert database.list_tags() == {LATEST: 5, "20261129_013100": 0}
 
 
 def test_values_that_gradients_move_have_the_number_of_their_updates(database):
