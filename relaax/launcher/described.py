@@ -1,7 +1,7 @@
 """The processes of a Procfile, described once for all that look at them and start them."""
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import redirect_stderr, redirect_stdout, suppress
 from dataclasses import dataclass, field, replace
 from enum import Enum
@@ -272,6 +272,22 @@ def _read(program: str, arguments: Sequence[str]) -> Configuration[Any]:
     except SystemExit as end:
         reason = said.getvalue().rpartition(": error: ")[2].strip()
         raise ConfigurationError(reason if end.code else "it starts nothing") from end
+
+
+def answering_operators(
+    processes: Sequence[Described], next_address: Callable[[], str]
+) -> Iterator[Described]:
+    """Yield the processes; servers without an address for operators get one each, in their order.
+
+    The processes have no copies.
+    """
+    for each in processes:
+        if each.command is None or getattr(each.options, "http_bind", each) is not None:
+            yield each  # it has an address, or no such option, or a mistake
+        else:
+            flags = (FOR_OPERATORS, next_address())
+            text = each.command.with_arguments(each.word, flags).text
+            yield from described({each.line: text})
 
 
 def require_lines(option: str, names: Iterable[str], processes: Sequence[Described]) -> None:

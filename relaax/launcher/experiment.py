@@ -134,6 +134,13 @@ def _parser() -> argparse.ArgumentParser:
                 "0 lets all run without",
             )
             command.add_argument(
+                "--http-port-base",
+                type=positive,
+                metavar="PORT",
+                help="let each server answer /healthz, /readyz and /metrics for Prometheus at a "
+                "port of its own of this machine: PORT and the next free ones",
+            )
+            command.add_argument(
                 "--registry",
                 type=_etcd,
                 metavar="etcd://HOST:PORT",
@@ -237,15 +244,18 @@ def _run(arguments: argparse.Namespace) -> int:
     taken: list[int] = []
     resources = ExitStack()
 
-    def next_port() -> int:
+    def next_port(first: int = FIRST_PORT) -> int:
         while True:
-            taken.append(free_port(HOST, FIRST_PORT, taken))
+            taken.append(free_port(HOST, first, taken))
             holder = reserved(taken[-1])
             if holder is not None:
                 resources.enter_context(holder)
                 return taken[-1]
 
-    is_on_cluster = arguments.on.name != _LOCAL
+    is_on_cluster, first = arguments.on.name != _LOCAL, arguments.http_port_base
+    if first is not None and is_on_cluster:
+        raise ConfigurationError(f"--http-port-base {first}: the ports are of this machine alone")
+    for_operators = None if first is None else lambda: f"{HOST}:{next_port(first)}"
     with resources, owned(place.folder, f"{_NAME} run", wait_s=0, advice=_RUNS_ALREADY):
         trial = Trial(
             experiment,
@@ -268,7 +278,7 @@ def _run(arguments: argparse.Namespace) -> int:
         timeout_s = rules.timeout_s or experiment.config.timeout_seconds
         rules = replace(rules, timeout_s=timeout_s, keys=keys)
         machines = _machines(arguments, trial) if is_on_cluster else None
-        run = partial(run_procfile, procfile, place.log, rules, record, machines)
+        run = partial(run_procfile, procfile, place.log, rules, record, machines, for_operators)
         status = run_command(_NAME, run)
         record.note_status(status)
         failure = None if status in ORDERLY else record.failure()

@@ -54,9 +54,11 @@ def test_a_trial_trains_to_its_end(tmp_path: Path) -> None:
     assert "max_global_step: 60000" in shown.stdout
     twin = tmp_path / "twin.yaml"
     twin.write_text(shown.stdout.replace("60000", "1500").replace("count: 4", "count: 2"))
-    ended = command(tmp_path, "run", str(twin), "-f", "one")
+    ended = command(tmp_path, "run", str(twin), "-f", "one", "--http-port-base", "7400")
     assert ended.returncode == 0, ended.stdout + ended.stderr
     assert "the required number of steps is done" in ended.stdout
+    for_operators = re.findall(r"^(\S+) answers operators at localhost:\d+$", ended.stdout, re.M)
+    assert for_operators == ["default-ps", "default-trainer0", "policy0", "policy1"]
     place = tmp_path / "training" / "experiments" / name / "one"
     assert command(tmp_path, "show", str(place / "experiment.yaml")).stdout == twin.read_text()
     assert any((place / "policies" / "default" / "checkpoints").iterdir())

@@ -8,7 +8,7 @@ import yaml
 from relaax.address import Address
 from relaax.configuration import load_actor, load_learner, load_parameter_server, load_rlx_server
 from relaax.errors import ConfigurationError
-from relaax.launcher.described import copied, described, told
+from relaax.launcher.described import answering_operators, copied, described, told
 
 CONFIGURATION = {
     "relaax-parameter-server": {"--checkpoint-dir": "training/checkpoints"},
@@ -49,6 +49,21 @@ def options_of(process):
     """What a program reads that is told other addresses."""
     arguments = [word.value for word in process.command.arguments(process.word)]
     return LOADERS[process.program](arguments).options
+
+
+def test_servers_without_an_address_for_operators_get_one_each_in_their_order(lines):
+    lines["further"] = f"{lines['rlx']} --http-bind localhost:9000"
+    lines["last"] = lines["rlx"].replace("exec", "exec env CUDA_VISIBLE_DEVICES=")
+    addresses = map("localhost:{}".format, (8000, 8001, 8002))
+    found = answering_operators(described(lines), lambda: next(addresses))
+    known = {each.name: (each.text, each.for_operators) for each in found}
+    assert known == {
+        "ps": (f"{lines['ps']} --http-bind localhost:8000", Address("localhost", 8000)),
+        "rlx": (f"{lines['rlx']} --http-bind localhost:8001", Address("localhost", 8001)),
+        "env": (lines["env"], None),
+        "further": (lines["further"], Address("localhost", 9000)),
+        "last": (f"{lines['last']} --http-bind localhost:8002", Address("localhost", 8002)),
+    }
 
 
 def test_without_counts_each_line_is_one_process_by_its_name(lines):
