@@ -6,9 +6,10 @@ from typing import Any
 
 from relaax.errors import BridgeError, ConfigurationError
 from relaax.populations.members import Members
-from relaax.populations.membership import Order
+from relaax.populations.membership import Done, Order
 from relaax.populations.record import ExploitRow, PopulationRecord
 from relaax.populations.vanilla_pbt import Exploit, VanillaPopulation
+from relaax.telemetry.throttled_log import RepeatedWarning
 
 _log = logging.getLogger(__name__)
 
@@ -32,6 +33,7 @@ class PopulationManager:
         #: By member: its last order that was carried out, and the exploits that are under way.
         self._known: dict[str, int] = {}
         self._begun: dict[str, Exploit] = {}
+        self._complaint = RepeatedWarning(_log)
 
     def advance(self) -> None:
         """Take what is new of each member, and give orders; members that are away are left out."""
@@ -39,17 +41,27 @@ class PopulationManager:
         if len(self._known) == len(self._places):  # orders of before are known
             for exploit in self._population.exploits():
                 self._begin(exploit)
+            self._say_who_is_waited_for()
 
     def write(self) -> None:
         """Write the record."""
         self._record.write()
 
+    def _say_who_is_waited_for(self) -> None:
+        missing = self._population.missing()
+        if missing:
+            self._complaint.say(missing)
+        else:
+            self._complaint.forget()
+
     def _look_at(self, name: str) -> None:
         member, place = self._population.members[name], self._places[name]
         order, done = place.stub.membership()
         if self._known.get(name) != order.number and order.number == done.number:
-            if order.number > 0:
-                self._went_on(name, order, done.version)
+            if done.refused:
+                self._refused(name, order, done.refused)
+            elif order.number > 0:
+                self._went_on(name, order, done)
             self._known[name] = order.number
         elif order.number != done.number:
             member.is_waiting = True
@@ -58,19 +70,38 @@ class PopulationManager:
         if member.returns:
             self._record.note_return(name, member.version, member.mean_return)
 
-    def _went_on(self, name: str, order: Order, version: int) -> None:
+    def _refused(self, name: str, order: Order, reason: str) -> None:
+        """Take note of an exploit that a learner cannot carry out."""
+        member = self._population.members[name]
+        member.is_waiting = False
+        if order.hyperparameters:  # those of its last exploit, if there was one
+            member.hyperparameters = order.hyperparameters
+        if self._begun.pop(name, None) is not None:
+            _log.warning("%s goes on as it is: %s", name, reason)
+
+    def _went_on(self, name: str, order: Order, done: Done) -> None:
         """Take note of an exploit that a learner has carried out."""
         self._population.members[name].hyperparameters = order.hyperparameters
-        self._population.went_on(name, version)
+        self._population.went_on(name, done.version)
         if order.number > self._record.last_number(name):
             begun = self._begun.pop(name, None)
             returns = (None, None) if begun is None else (begun.target_return, begun.source_return)
             self._record.note_exploit(
                 ExploitRow(
-                    order.number, name, version, order.source, order.hyperparameters, *returns
+                    order.number,
+                    name,
+                    done.version,
+                    order.source,
+                    done.source_version,
+                    order.hyperparameters,
+                    *returns,
                 )
             )
-            print(f"{name}: version {version} has the parameters of {order.source}", flush=True)
+            print(
+                f"{name}: version {done.version} has the parameters of {order.source}, of its "
+                f"version {done.source_version}",
+                flush=True,
+            )
 
     def _begin(self, exploit: Exploit) -> None:
         """Give the order of an exploit; the member goes on as it is where that fails."""
@@ -100,7 +131,8 @@ def said_of(exploit: Exploit, before: Mapping[str, Any]) -> str:
     ]
     return (
         f"{exploit.target} (mean return {exploit.target_return:.4g}) takes the parameters of "
-        f"{exploit.source} ({exploit.source_return:.4g}): " + (", ".join(changes) or "as they are")
+        f"{exploit.source} ({exploit.source_return:.4g}): "
+        + (", ".join(changes) or "hyperparameters as they are")
     )
 
 

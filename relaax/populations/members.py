@@ -18,7 +18,7 @@ class MemberPlace:
     """Where a member is."""
 
     stub: MemberStub
-    #: Of its learner: a folder, or s3://BUCKET/KEY; "" where nobody takes its parameters.
+    #: The folder of its learner's checkpoints; "" where nobody takes its parameters.
     checkpoints: str = ""
     #: Raises ConfigurationError for hyperparameters that the algorithm does not allow.
     require_allowed: Callable[[Mapping[str, Any]], object] = lambda hyperparameters: None

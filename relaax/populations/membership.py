@@ -39,10 +39,14 @@ class Order:
 
 @dataclass(frozen=True)
 class Done:
-    """The order that a learner goes on with, and its first version with the new parameters."""
+    """An order that a learner has carried out, or has refused."""
 
     number: int = 0
+    #: Its first version with the new parameters, and the version of the source that they were.
     version: int = 0
+    source_version: int = 0
+    #: Why it goes on as it was before the order; "" where it has carried it out.
+    refused: str = ""
 
 
 class WrongNumber(BridgeError):
@@ -59,7 +63,8 @@ class Membership:
         self._counts: dict[str, int] = {}
         #: Another one after each start: episodes are counted from 0 then.
         self.incarnation = secrets.randbits(63) + 1
-        self.order, self.done = self._stored()
+        #: The last order, what the learner has done of it, and what it goes on with otherwise.
+        self.order, self.done, self._before = self._stored()
 
     def note(self, name: str, version: int, y: float) -> None:
         """Take a number of an evaluated episode, by its ``EpisodeNumber``; returns are kept."""
@@ -86,31 +91,40 @@ class Membership:
 
         CheckpointError where it cannot be stored: then it is not given.
         """
+        if self._store is None:
+            raise CheckpointError("orders are kept beside checkpoints: give --checkpoint-dir")
         with self._lock:
             if order.number != self.order.number + 1:
                 raise WrongNumber(f"order {order.number} does not follow order {self.order.number}")
-            self._put(order, self.done)
-            self.order = order
+            self._put(order, self.done, self.order)
+            self.order, self._before = order, self.order
 
     def note_done(self, done: Done) -> None:
-        """Keep what a learner goes on with; WrongNumber if it is not the last order."""
+        """Keep how a learner goes on; WrongNumber if it is not by the last order.
+
+        Where it has refused that, its number stays, with the hyperparameters of before.
+        """
         with self._lock:
             if done.number != self.order.number:
                 raise WrongNumber(f"order {done.number} is not the last one, {self.order.number}")
-            self._put(self.order, done)
-            self.done = done
+            order = self.order
+            if done.refused:
+                order = Order(order.number, self._before.hyperparameters)
+            self._put(order, done, order)
+            self.order, self.done, self._before = order, done, order
 
-    def _put(self, order: Order, done: Done) -> None:
+    def _put(self, order: Order, done: Done, before: Order) -> None:
         if self._store is not None:
-            content = {"order": asdict(order), "done": asdict(done)}
+            content = {"order": asdict(order), "done": asdict(done), "before": asdict(before)}
             self._store.put(FILE, json.dumps(content, indent=1).encode())
 
-    def _stored(self) -> tuple[Order, Done]:
+    def _stored(self) -> tuple[Order, Done, Order]:
         if self._store is None or FILE not in self._store.names():
-            return Order(), Done()
+            return Order(), Done(), Order()
         try:
             content = json.loads(self._store.get(FILE))
-            return Order(**content["order"]), Done(**content["done"])
+            order, before = (Order(**content[key]) for key in ("order", "before"))
+            return order, Done(**content["done"]), before
         except (DamagedCheckpoint, ValueError, KeyError, TypeError) as error:
             raise CheckpointError(
                 f"{FILE} in {self._store.location()} cannot be read: {error}"

@@ -20,7 +20,8 @@ STATE, TABLE, PLOT = "population.json", "exploits.csv", "population.png"
 MOST_POINTS = 1000
 
 _COLUMNS = (
-    "number", "target", "version", "target_return", "source", "source_return", "hyperparameters",
+    "number", "target", "version", "target_return", "source", "source_version", "source_return",
+    "hyperparameters",
 )  # fmt: skip
 
 
@@ -34,6 +35,8 @@ class ExploitRow:
     #: The first version of the target with the parameters of the source.
     version: int
     source: str
+    #: The version of the source that was copied.
+    source_version: int
     hyperparameters: dict[str, Any]
     #: Mean returns before; None where the manager ended between its order and its record.
     target_return: float | None = None
@@ -58,9 +61,11 @@ class PopulationRecord:
         return max((row.number for row in self.rows if row.target == name), default=0)
 
     def note_return(self, name: str, version: int, mean_return: float) -> None:
-        """Take a point of a curve, if its version is a newer one."""
+        """Take a point of a curve, or its newest point anew."""
         points = self._curves[name]
-        if not points or version > points[-1][0]:
+        if points and version == points[-1][0]:
+            points[-1] = version, mean_return  # of more of its episodes
+        elif not points or version > points[-1][0]:
             points.append((version, mean_return))
             if len(points) > MOST_POINTS:
                 del points[1::2]

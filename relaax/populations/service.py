@@ -4,6 +4,7 @@ import json
 import logging
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import asdict
 from typing import Protocol
 
 import grpc
@@ -59,10 +60,7 @@ class MembersServicer:
     ) -> members_pb2.Membership:
         """Return the last order, and what was done of it."""
         order, done = self._membership.order, self._membership.done
-        return members_pb2.Membership(
-            order=order_message(order),
-            done=members_pb2.Done(number=done.number, version=done.version),
-        )
+        return members_pb2.Membership(order=order_message(order), done=done_message(done))
 
     def set_order(
         self, request: members_pb2.Order, context: grpc.ServicerContext
@@ -78,8 +76,7 @@ class MembersServicer:
         self, request: members_pb2.Done, context: grpc.ServicerContext
     ) -> members_pb2.Nothing:
         """Keep what a learner goes on with."""
-        done = Done(request.number, request.version)
-        return self._kept(lambda: self._membership.note_done(done), context)
+        return self._kept(lambda: self._membership.note_done(done_of(request)), context)
 
     def get_versions(
         self, request: members_pb2.Nothing, context: grpc.ServicerContext
@@ -129,6 +126,16 @@ class MembersServicer:
         except CheckpointError as error:  # the disk may have room again later
             refuse(_log, context, error, grpc.StatusCode.UNAVAILABLE)
         return members_pb2.Nothing()
+
+
+def done_message(done: Done) -> members_pb2.Done:
+    """Return the message of an order that was carried out or refused."""
+    return members_pb2.Done(**asdict(done))
+
+
+def done_of(message: members_pb2.Done) -> Done:
+    """Return the order of a message that was carried out or refused."""
+    return Done(message.number, message.version, message.source_version, message.refused)
 
 
 def order_message(order: Order) -> members_pb2.Order:

@@ -10,7 +10,7 @@ from relaax.errors import BridgeError, NoSuchVersion, ParameterServerAway, Token
 from relaax.net.channels import methods_of, open_channel
 from relaax.populations import members_pb2
 from relaax.populations.membership import Done, EvaluatedEpisode, Order, WrongNumber
-from relaax.populations.service import SERVICE, order_message, order_of
+from relaax.populations.service import SERVICE, done_message, done_of, order_message, order_of
 
 #: A parameter server that does not answer for so long is away.
 CALL_TIMEOUT_S = 5.0
@@ -66,7 +66,7 @@ class MemberStub:
     def membership(self) -> tuple[Order, Done]:
         """Return the last order, and what the learner has done of it."""
         found = self._call("GetMembership", members_pb2.Nothing())
-        return order_of(found.order), Done(found.done.number, found.done.version)
+        return order_of(found.order), done_of(found.done)
 
     def give(self, order: Order) -> None:
         """Give an order; WrongNumber if its number does not follow the last one's."""
@@ -74,7 +74,7 @@ class MemberStub:
 
     def note_done(self, done: Done) -> None:
         """Say what the learner goes on with; WrongNumber if there is a newer order."""
-        self._call("SetDone", members_pb2.Done(number=done.number, version=done.version))
+        self._call("SetDone", done_message(done))
 
     def versions(self) -> Versions:
         """Return the versions and tags of the policy's parameter database."""

@@ -3,7 +3,7 @@
 import random
 from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from relaax.configuration.population_rules import VanillaPbt
@@ -35,7 +35,7 @@ class Member:
     #: Episodes of older versions do not count: they were played before its last exploit.
     counts_from: int = 0
     #: It was told to exploit, and its learner has not done so yet.
-    is_waiting: bool = field(default=False)
+    is_waiting: bool = False
 
     @property
     def mean_return(self) -> float:
@@ -87,26 +87,34 @@ class VanillaPopulation:
         """Return what is to be done now; the members wait for their learners then."""
         if any(len(each.returns) < self._rule.episodes for each in self._acting()):
             return []
-        ready = [name for name, each in self.members.items() if self._is_ready(each)]
-        for name in ready:
-            self.members[name].ready_at = self.members[name].version
         ranked = sorted(
             (name for name, each in self.members.items() if not each.is_waiting),
             key=lambda name: self.members[name].mean_return,
         )
         if len(ranked) < 2 * self.truncated:
             return []
+        ready = [name for name in ranked if self._is_ready(self.members[name])]
+        for name in ready:
+            self.members[name].ready_at = self.members[name].version
         worst, best = ranked[: self.truncated], ranked[-self.truncated :]
         found = [self._exploit(name, best) for name in worst if name in ready]
         return [each for each in found if each is not None]
+
+    def missing(self) -> str:
+        """Return in words what nobody copies without: evaluated episodes of a member; or ""."""
+        for name, member in self.members.items():
+            if not member.is_waiting and len(member.returns) < self._rule.episodes:
+                return (
+                    f"{name} has {len(member.returns)} evaluated episodes with its present "
+                    f"parameters, and nobody copies before each policy has {self._rule.episodes}"
+                )
+        return ""
 
     def _acting(self) -> Sequence[Member]:
         return [each for each in self.members.values() if not each.is_waiting]
 
     def _is_ready(self, member: Member) -> bool:
-        return (
-            not member.is_waiting and member.version - member.ready_at >= self._rule.ready_interval
-        )
+        return member.version - member.ready_at >= self._rule.ready_interval
 
     def _exploit(self, name: str, best: Sequence[str]) -> Exploit | None:
         source = self._random.choice(best)

@@ -9,11 +9,22 @@ from pathlib import Path
 
 import pytest
 from processes import COMMANDS, Process, wait_for
-from small_population import write_small_population
+from small_population import RATES, write_small_population
 
 from relaax.parameters.database import DatabaseName, DatabaseRoot, Type
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(280)]
+
+
+ANY = r"policy_\d"
+#: What is killed, and who copies another one after that.
+KILLED = {
+    "population0": ANY,
+    "policy_0-trainer0": "policy_0",
+    "policy0": "policy_0",
+    "policy_0-ps": "policy_0",
+    "policy_1-ps": "policy_1",
+}
 
 
 def pid_of(folder: Path, name: str) -> int:
@@ -33,21 +44,25 @@ def test_a_population_goes_on_whichever_process_is_killed(tmp_path: Path) -> Non
     run = Process("experiment", [str(COMMANDS / words[0]), *words[1:]], tmp_path)
     folder = tmp_path / "training" / "experiments" / "pbt" / "one"
 
-    def exploits() -> int:
-        return len(re.findall(r"population0 .* has the parameters of", run.output()))
+    def exploits(target: str) -> int:
+        return len(re.findall(rf"population0 .* {target}: version \d+ has the param", run.output()))
 
-    def another(what: str) -> None:
-        before = exploits()
-        wait_for(lambda: exploits() > before, f"an exploit after {what}")
+    def another(target: str, what: str) -> None:
+        before = exploits(target)
+        wait_for(lambda: exploits(target) > before, f"an exploit of {target} after {what}")
 
+    tagged: dict[str, dict[str, int]] = {}
     try:
-        another("the start")
-        tagged = wait_for(lambda: tagged_versions(folder, "policy_0"), "a version with a tag")
-        for name in ("population0", "policy_0-trainer0", "policy0", "policy_0-ps", "policy_1-ps"):
+        another(ANY, "the start")
+        for name, target in KILLED.items():
+            for policy in RATES:
+                tagged[policy] = tagged_versions(folder, policy)
             os.kill(pid_of(folder, name), signal.SIGKILL)
             run.says(rf"{name} started .*\n(.*\n)*.*{name} started")
-            another(f"kill -9 of {name}")
-        assert tagged.items() <= tagged_versions(folder, "policy_0").items()
+            another(target, f"kill -9 of {name}")
+        for policy, tags in tagged.items():
+            assert tags
+            assert tags.items() <= tagged_versions(folder, policy).items()
         run.signal(signal.SIGINT)
         assert run.wait() == 130
         lines = (folder / "population0" / "exploits.csv").read_text().splitlines()

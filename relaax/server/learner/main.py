@@ -25,7 +25,7 @@ from relaax.configuration import (
 from relaax.configuration.access import begin_server
 from relaax.configuration.algorithm_loader import load_algorithm, make_config
 from relaax.configuration.commands import LEARNER
-from relaax.errors import BridgeError, ConfigurationError, ParameterServerAway
+from relaax.errors import BridgeError, CheckpointMismatch, ConfigurationError, ParameterServerAway
 from relaax.net.listening import require_allowed
 from relaax.parameters.training_watch import TrainingWatch, first_answer
 from relaax.processes.allocator import keep_memory
@@ -142,7 +142,12 @@ def _learn(configuration: LearnerConfiguration, stop: Stop) -> bool:
         if member is not None:
             resources.callback(member.close)
             configuration = with_order(configuration, member.order)
-        loop, watch, experience = _loop(configuration, resources, operators, stop, member)
+        try:
+            loop, watch, experience = _loop(configuration, resources, operators, stop, member)
+        except (CheckpointMismatch, ConfigurationError) as error:
+            if member is None or not member.refuses(str(error), stop):
+                raise
+            return True
         if stop.wait(0):  # while it started: the others are ending, too
             print("stopped before it began", flush=True)
             return False
@@ -183,13 +188,13 @@ def _loop(
     algorithm.require_learner(config, LEARNER.name)
     learner = make_learner(algorithm, config, section, resources)
     _require_effect(options, learner)
-    restored = restore_learner(learner, config, configuration, resources)
-    if member is not None:
-        restored = member.carry_out(restored, stop)
-    saver = restored.saver
-    on_score = saver.scores.add if isinstance(saver, CheckpointSaver) else None
     bridge = algorithm.BridgeControl().parameter_server_stub(str(options.parameter_server))
     resources.callback(bridge.close)
+    restored = restore_learner(learner, config, configuration, resources)
+    if member is not None:
+        restored = member.carry_out(restored, _published(bridge), stop)
+    saver = restored.saver
+    on_score = saver.scores.add if isinstance(saver, CheckpointSaver) else None
     experience = _experience(
         options, algorithm.replay_spec(config), learner, random_numbers(section), bridge.metrics()
     )
@@ -219,6 +224,12 @@ def _loop(
     if restored.store is not None:
         operators.show(saves.figures)
     return loop, watch, experience
+
+
+def _published(bridge: ParameterLink) -> int:
+    """Return the newest version that is published, by its learner's count; 0 for none."""
+    info = bridge.pull().info
+    return 0 if info is None else info.iteration
 
 
 def _require_effect(options: LearnerOptions, learner: Learner) -> None:

@@ -2,16 +2,20 @@
 
 import json
 import logging
-from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Any
 
 from relaax.algorithm_base import Checkpoint
 from relaax.checkpoints import BlobStore, CheckpointSaver, DirectoryStore
 from relaax.configuration import LearnerConfiguration
 from relaax.configuration.population_rules import merged
-from relaax.errors import BridgeError, CheckpointError, ConfigurationError, ParameterServerAway
+from relaax.errors import (
+    BridgeError,
+    CheckpointError,
+    ConfigurationError,
+    DamagedCheckpoint,
+    ParameterServerAway,
+)
 from relaax.parameters.training_watch import first_answer
 from relaax.populations.membership import Done, Order, WrongNumber
 from relaax.populations.stub import MemberStub
@@ -32,12 +36,13 @@ _INTERVAL_S = 1.0
 class PopulationMember:
     """Asks the parameter server for orders, on a thread of its own, until ``close``.
 
-    ``order`` is what the learner is to be made with.
+    ``order`` is the last one, by which the learner is made.
     """
 
-    def __init__(self, stub: MemberStub, order: Order) -> None:
+    def __init__(self, stub: MemberStub, order: Order, done: Done) -> None:
         self._stub = stub
         self.order = order
+        self._is_open = order.number != done.number
         self._newest = order
         self._complaint = RepeatedWarning(_log)
         self._thread = TasksThread([Task(_INTERVAL_S, self._look)], "population member")
@@ -47,31 +52,49 @@ class PopulationMember:
         """Whether the learner has to be made again."""
         return self._newest.number != self.order.number
 
-    def carry_out(self, restored: RestoredLearner, stop: Stop) -> RestoredLearner:
-        """Return the learner with what its order says, unless it went on with that before.
+    def carry_out(self, restored: RestoredLearner, published: int, stop: Stop) -> RestoredLearner:
+        """Return the learner with the parameters of its order, unless it went on with them before.
 
-        Its count of steps goes on with the next one: the new parameters are a version of their own.
+        Their version is the next one after all that were published: ``published`` is the newest.
+        CheckpointMismatch where they do not fit.
         """
         store = restored.store
         if store is None or not self.order.number:
             return restored
-        done = _done_in(store)
-        if done.number != self.order.number:
+        done = _done_in(store, self.order)
+        if done is None and self.order.source:
             checkpoint = _newest_checkpoint(self.order, stop)
             if checkpoint is None:
                 return restored
-            learner, location = restored.learner, self.order.checkpoints
-            restore(learner, checkpoint, restored.fingerprint, location)
-            restored = replace(restored, iteration=restored.iteration + 1)
+            restore(restored.learner, checkpoint, restored.fingerprint, self.order.checkpoints)
+            restored = replace(restored, iteration=1 + max(restored.iteration, published))
             restored.save(restored.iteration)
-            done = Done(self.order.number, restored.iteration)
-            content = {"number": done.number, "version": done.version}
-            store.put(FILE, json.dumps(content).encode())
+            done = Done(self.order.number, restored.iteration, checkpoint.version)
+            _store_done(store, self.order, done)
             print(
-                f"version {done.version:,} has the parameters of {self.order.source}, of step "
-                f"{checkpoint.version:,}",
+                f"version {done.version:,} has the parameters of {self.order.source}, of its "
+                f"version {done.source_version:,}",
                 flush=True,
             )
+        if done is not None:
+            self._say(done, stop)
+        return restored
+
+    def refuses(self, reason: str, stop: Stop) -> bool:
+        """Say that the order cannot be carried out; return False if it has been already."""
+        if not self._is_open:
+            return False
+        _log.error("an order of the population's manager is refused: %s", reason)
+        self._say(Done(self.order.number, refused=reason), stop)
+        return True
+
+    def close(self) -> None:
+        """End the thread, and the connection."""
+        self._thread.close()
+        self._stub.close()
+
+    def _say(self, done: Done, stop: Stop) -> None:
+        """Tell the parameter server how the learner goes on, once that answers."""
         first_answer(
             lambda: self._note_done(done),
             "the parameter server",
@@ -80,12 +103,7 @@ class PopulationMember:
             pause_s=_INTERVAL_S,
             waits_for=ParameterServerAway,
         )
-        return restored
-
-    def close(self) -> None:
-        """End the thread, and the connection."""
-        self._thread.close()
-        self._stub.close()
+        self._is_open = False
 
     def _note_done(self, done: Done) -> None:
         try:
@@ -116,7 +134,7 @@ def join_population(configuration: LearnerConfiguration, stop: Stop) -> Populati
     if found is None:
         stub.close()
         return None
-    return PopulationMember(stub, found[0])
+    return PopulationMember(stub, *found)
 
 
 def with_order(configuration: LearnerConfiguration, order: Order) -> LearnerConfiguration:
@@ -126,12 +144,20 @@ def with_order(configuration: LearnerConfiguration, order: Order) -> LearnerConf
     return replace(configuration, algorithm=replace(section, parameters=parameters))
 
 
-def _done_in(store: BlobStore) -> Done:
-    """Return the last order that was carried out with these checkpoints."""
+def _done_in(store: BlobStore, order: Order) -> Done | None:
+    """Return what was done of an order with these checkpoints; None if it was not carried out."""
     if FILE not in store.names():
-        return Done()
-    content: Mapping[str, Any] = json.loads(store.get(FILE))
-    return Done(int(content["number"]), int(content["version"]))
+        return None
+    try:
+        content = json.loads(store.get(FILE))
+        return Done(**content["done"]) if content["order"] == asdict(order) else None
+    except (DamagedCheckpoint, ValueError, KeyError, TypeError) as error:
+        raise CheckpointError(f"{FILE} in {store.location()} cannot be read: {error}") from error
+
+
+def _store_done(store: BlobStore, order: Order, done: Done) -> None:
+    content = {"order": asdict(order), "done": asdict(done)}
+    store.put(FILE, json.dumps(content, indent=1).encode())
 
 
 def _newest_checkpoint(order: Order, stop: Stop) -> Checkpoint | None:

@@ -1,6 +1,7 @@
 """Orders and episodes at a parameter server's port, and a manager that asks for them there."""
 
 import contextlib
+from dataclasses import replace
 
 import pytest
 from member_servers import report, served
@@ -46,8 +47,8 @@ def test_an_order_outlives_its_parameter_server(tmp_path):
         assert stub.membership() == (order, Done(1, 70))
 
 
-def test_orders_follow_one_another():
-    with served(Membership(None)) as stub:
+def test_orders_follow_one_another(tmp_path):
+    with served(Membership(DirectoryStore(tmp_path))) as stub:
         stub.give(Order(1))
         for wrong in (1, 3):
             with pytest.raises(WrongNumber, match=f"order {wrong} does not follow order 1"):
@@ -77,6 +78,28 @@ def test_a_manager_sets_tags_and_numbers_of_versions(tmp_path):
             stub.tag(5, "a b")
     with served(Membership(None)) as stub, pytest.raises(BridgeError, match="no parameter databa"):
         stub.versions()
+
+
+def test_an_order_that_is_refused_leaves_the_hyperparameters_of_before(tmp_path):
+    store = DirectoryStore(tmp_path)
+    with served(Membership(store)) as stub:
+        stub.give(Order(1, {"rate": 0.5}, "best", "there"))
+        stub.note_done(Done(1, 70, 69))
+        stub.give(Order(2, {"rate": 0.1}, "worse", "elsewhere"))
+        assert stub.membership()[0].hyperparameters == {"rate": 0.1}
+        stub.note_done(Done(2, refused="other shapes"))
+        after = Order(2, {"rate": 0.5}), Done(2, refused="other shapes")
+        assert stub.membership() == after
+    with served(Membership(store)) as stub:
+        assert stub.membership() == after
+
+
+def test_no_order_is_given_that_a_restart_would_forget():
+    with (
+        served(Membership(None)) as stub,
+        pytest.raises(ParameterServerAway, match="--checkpoint-"),
+    ):
+        stub.give(Order(1))
 
 
 def test_a_parameter_server_that_is_away_is_named():
@@ -141,10 +164,10 @@ def test_a_manager_orders_and_records_who_has_copied_whom(population, capsys):
     )
     manager.advance()  # the learner has not done it yet
     assert population.memberships["weak"].order.number == 1
-    population.stubs["weak"].note_done(Done(1, 12))
+    population.stubs["weak"].note_done(Done(1, 12, 9))
     manager.advance()
     lines = population.store.get(TABLE).decode().splitlines()
-    assert lines[1] == "weak".join(["1,", ',12,1.0,strong,8.0,"{""rate"": 6.0}"'])
+    assert lines[1] == '1,weak,12,1.0,strong,9,8.0,"{""rate"": 6.0}"'
     assert population.store.get(PLOT).startswith(b"\x89PNG")
 
 
@@ -154,10 +177,10 @@ def test_a_manager_that_starts_again_goes_on(population):
     again = population.manager()  # killed before the learner has taken the parameters
     again.advance()
     assert population.memberships["weak"].order == ORDER
-    population.stubs["weak"].note_done(Done(1, 12))
+    population.stubs["weak"].note_done(Done(1, 12, 9))
     third = population.manager()  # and again before it has recorded that
     third.advance()
-    assert "weak,12,,strong,," in population.store.get(TABLE).decode()
+    assert "weak,12,,strong,9,," in population.store.get(TABLE).decode()
     population.play(weak=1.0, strong=8.0, version=17)
     third.advance()
     assert population.memberships["weak"].order == Order(
@@ -176,3 +199,23 @@ def test_hyperparameters_that_are_not_allowed_are_not_ordered(population, caplog
     manager.advance()
     assert population.memberships["weak"].order == Order()
     assert "weak goes on as it is: rate: too large" in caplog.text
+
+
+def test_a_member_that_refuses_goes_on_as_it_was(population, caplog):
+    manager = population.manager()
+    population.play(weak=1.0, strong=8.0)
+    manager.advance()
+    population.stubs["weak"].note_done(Done(1, refused="other shapes"))
+    manager.advance()
+    assert "weak goes on as it is: other shapes" in caplog.text
+    assert population.store.names() == []  # it has copied nobody
+    population.play(weak=1.0, strong=8.0, version=15)
+    manager.advance()
+    assert population.memberships["weak"].order == replace(ORDER, number=2)
+
+
+def test_a_member_without_episodes_is_named(population, caplog):
+    manager = population.manager()
+    report(population.memberships["strong"], 8.0, 8.0)
+    manager.advance()
+    assert "weak has 0 evaluated episodes with its present parameters" in caplog.text

@@ -93,3 +93,22 @@ def test_a_population_that_would_never_exploit_is_refused():
         population("abc", truncation_ratio=0.3)
     with pytest.raises(ConfigurationError, match="lr has no value"):
         population(explore_configs=[{"keys": "lr", "method": "perturb", "factors": [2]}])
+
+
+def test_a_member_stays_ready_while_too_few_others_have_results():
+    members = population("ab", truncation_ratio=0.5)
+    play(members, a=1.0, b=9.0)
+    assert [each.target for each in members.exploits()] == ["a"]
+    play(members, version=30, b=9.0)
+    assert members.exploits() == []  # a waits for its learner
+    members.went_on("a", 40)
+    play(members, version=41, a=10.0)
+    assert [each.target for each in members.exploits()] == ["b"]
+
+
+def test_what_nobody_copies_without_is_said():
+    members = population("ab", truncation_ratio=0.5)
+    play(members, b=9.0)
+    assert members.missing().startswith("a has 0 evaluated episodes")
+    play(members, a=1.0)
+    assert members.missing() == ""

@@ -2,12 +2,13 @@
 
 import contextlib
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from types import MappingProxyType
 
 import numpy as np
 import pytest
-from processes import free_port, wait_for
+from processes import REPOSITORY, free_port, wait_for
 
 from relaax.algorithm_base import Learner
 from relaax.checkpoints import CheckpointSaver, DirectoryStore
@@ -48,21 +49,30 @@ class Place:
     """A parameter server and the folder of a learner."""
 
     def __init__(self, resources, directory, *numbers):
-        self.membership = Membership(None)
-        server = GuardedServer(4, [method_handlers(self.membership)])
-        address = f"localhost:{free_port()}"
-        server.start(address)
-        resources.callback(lambda: server.stop(0).wait())
+        self.membership = Membership(DirectoryStore(directory / "server"))
+        resources.enter_context(self.served(self.membership))
         self.directory = directory
-        options = LearnerOptions.model_validate({"--parameter-server": address})
-        section = AlgorithmSection(directory, {"rate": 1.0, "inner": {"a": 1, "b": 2}}, directory)
-        self.configuration = LearnerConfiguration(options, section)
         self.resources = resources
         self.numbers = numbers
 
+    @contextlib.contextmanager
+    def served(self, membership):
+        """A parameter server at a port that the learner knows from then on."""
+        server = GuardedServer(4, [method_handlers(membership)])
+        address = f"localhost:{free_port()}"
+        server.start(address)
+        options = LearnerOptions.model_validate({"--parameter-server": address})
+        parameters = {"rate": 1.0, "inner": {"a": 1, "b": 2}}
+        section = AlgorithmSection(REPOSITORY, parameters, REPOSITORY)
+        self.configuration = LearnerConfiguration(options, section)
+        try:
+            yield
+        finally:
+            server.stop(0).wait()
+
     def restored(self, iteration):
         """The learner as it starts, with so many steps behind it."""
-        store = DirectoryStore(self.directory)
+        store = DirectoryStore(self.directory / "learner")
         saver = CheckpointSaver(store, keep=1)
         self.resources.callback(saver.close)
         lineage = lineage_in(store, iteration, is_afresh=False)
@@ -93,11 +103,11 @@ def _order(tmp_path):
 def test_an_order_gives_new_parameters_the_next_version(place, order):
     place.membership.give(order)
     with place.member() as member:
-        restored = member.carry_out(place.restored(12), threading.Event())
+        restored = member.carry_out(place.restored(12), 12, threading.Event())
     assert restored.iteration == 13
     np.testing.assert_array_equal(restored.learner.numbers, [7, 8, 9])
-    assert place.membership.done == Done(1, 13)
-    saved = CheckpointSaver(DirectoryStore(place.directory), keep=1).restore_latest()
+    assert place.membership.done == Done(1, 13, 40)
+    saved = CheckpointSaver(DirectoryStore(place.directory / "learner"), keep=1).restore_latest()
     assert saved.version == 13
     np.testing.assert_array_equal(saved.tensors["numbers"], [7, 8, 9])
 
@@ -105,19 +115,19 @@ def test_an_order_gives_new_parameters_the_next_version(place, order):
 def test_an_order_is_carried_out_once_and_said_again_after_a_restart(place, order):
     place.membership.give(order)
     with place.member() as member:
-        member.carry_out(place.restored(12), threading.Event())
+        member.carry_out(place.restored(12), 12, threading.Event())
     place.membership.done = Done()  # the parameter server has not heard of it
     with place.member() as member:
-        restored = member.carry_out(place.restored(20), threading.Event())
+        restored = member.carry_out(place.restored(20), 20, threading.Event())
     assert restored.iteration == 20
     np.testing.assert_array_equal(restored.learner.numbers, [1, 2, 3])
-    assert place.membership.done == Done(1, 13)
+    assert place.membership.done == Done(1, 13, 40)
 
 
 def test_without_an_order_a_learner_is_what_it_was(place):
     with place.member() as member:
         restored = place.restored(12)
-        assert member.carry_out(restored, threading.Event()) is restored
+        assert member.carry_out(restored, 12, threading.Event()) is restored
         assert not member.has_new_order
 
 
@@ -133,20 +143,46 @@ def test_the_hyperparameters_of_an_order_replace_those_of_the_section(place, ord
     assert section.parameters == {"rate": 0.5, "inner": {"a": 1, "b": 3}}
 
 
-def test_a_checkpoint_of_another_network_is_refused(place, order):
+def test_new_parameters_are_newer_than_all_that_were_published(place, order):
+    place.membership.give(order)
+    with place.member() as member:  # it was killed, and goes on from a checkpoint of before
+        restored = member.carry_out(place.restored(12), 50, threading.Event())
+    assert restored.iteration == 51
+    assert place.membership.done == Done(1, 51, 40)
+
+
+def test_another_order_with_the_same_number_is_carried_out(place, order):
+    place.membership.give(order)
+    with place.member() as member:
+        member.carry_out(place.restored(12), 12, threading.Event())
+    place.membership = forgetful = Membership(DirectoryStore(place.directory / "another"))
+    with place.served(forgetful):
+        forgetful.give(replace(order, hyperparameters={"rate": 0.7}))
+        with place.member() as member:
+            restored = member.carry_out(place.restored(20), 20, threading.Event())
+    assert restored.iteration == 21
+
+
+def test_an_order_that_does_not_fit_is_refused_and_said_once(place, order):
     place.membership.give(order)
     place.numbers = (1, 2)
-    with place.member() as member, pytest.raises(CheckpointMismatch):
-        member.carry_out(place.restored(12), threading.Event())
+    with place.member() as member:
+        with pytest.raises(CheckpointMismatch):
+            member.carry_out(place.restored(12), 12, threading.Event())
+        assert member.refuses("other shapes", threading.Event())
+        assert not member.refuses("again", threading.Event())
+    assert place.membership.done == Done(1, refused="other shapes")
+    with place.member() as member:  # the learner as it was before
+        restored = member.carry_out(place.restored(12), 12, threading.Event())
+        assert not member.refuses("a mistake of its own", threading.Event())
+    np.testing.assert_array_equal(restored.learner.numbers, [1, 2])
 
 
 def test_a_checkpoint_that_is_not_there_yet_is_waited_for_until_the_stop(place, order, caplog):
     place.membership.give(replace(order, checkpoints=str(place.directory / "nowhere")))
     stop = threading.Event()
-    timer = threading.Timer(1.5, stop.set)
-    timer.start()
-    with place.member() as member:
-        restored = member.carry_out(place.restored(12), stop)
-    timer.join()
-    assert restored.iteration == 12
-    assert "waiting for a checkpoint of other" in caplog.text
+    with place.member() as member, ThreadPoolExecutor(1) as thread:
+        waiting = thread.submit(member.carry_out, place.restored(12), 12, stop)
+        wait_for(lambda: "waiting for a checkpoint of other" in caplog.text, "the warning")
+        stop.set()
+    assert waiting.result().iteration == 12
