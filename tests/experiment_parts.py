@@ -125,6 +125,6 @@ def experiment(actors=(), policies=(), trainers=(), scheduled=None, buffers=(), 
     return NamedExperiment("example", ExperimentScheduling(**groups), config)
 
 
-def trial_of(described, directory, gpus=None, registry=None):
+def trial_of(described, directory, gpus=None, registry=None, **others):
     ports = iter(range(7100, 7200))
-    return Trial(described, directory, lambda: next(ports), gpus, registry)
+    return Trial(described, directory, lambda: next(ports), gpus, registry, **others)

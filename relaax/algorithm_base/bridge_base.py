@@ -108,6 +108,16 @@ class ParameterLink(ABC):
             "parameter database, and so no evaluation managers: leave it out"
         )
 
+    def copy_metrics_to(self, metrics: Metrics) -> None:
+        """Store metrics there, too, from now on.
+
+        ConfigurationError for a link that cannot.
+        """
+        raise ConfigurationError(
+            "--wandb-runs: this algorithm's parameter server, or one in shards, has a link that "
+            "copies no metrics: leave it out"
+        )
+
     def close(self) -> None:
         """Release the transport."""
 

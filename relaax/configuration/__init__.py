@@ -4,6 +4,7 @@
 ``eval_rules``          how long a version of a policy is evaluated
 ``population_rules``    how a population's policies copy one another
 ``curriculum``          stages of environments, and their conditions
+``wandb_runs``          runs of workers at Weights & Biases
 ``option_base``         declares the options that several commands have
 ``options``             declares all others, and puts the options of each command together
 ``commands``            says which commands there are, with their options

@@ -110,6 +110,16 @@ class ServerOptions(LogOptions, AccessOptions):
     )
 
 
+class WandbOptions(Options):
+    """Runs at Weights & Biases of the workers of a process."""
+
+    wandb_runs: kinds.FileOption | None = option(
+        None,
+        "a file with runs of Weights & Biases that have the metrics of this process, too; an "
+        "experiment writes it (needs relaax[wandb])",
+    )
+
+
 class PlaceOptions(Options):
     """A place of checkpoints, and how S3 is reached."""
 

@@ -19,6 +19,7 @@ from relaax.configuration.option_base import (
     SavingOptions,
     ServerOptions,
     StoringOptions,
+    WandbOptions,
     bind_at,
     option,
 )
@@ -34,7 +35,7 @@ REPLACED = {
 _PUSHES = ("push_frequency_seconds", "push_frequency_steps", "push_initial")
 
 
-class ParameterServerOptions(CheckpointOptions, ServerOptions):
+class ParameterServerOptions(CheckpointOptions, ServerOptions, WandbOptions):
     """The options of ``relaax-parameter-server``."""
 
     bind: kinds.AddressOption = bind_at(7000)
@@ -286,7 +287,7 @@ class ReplayServerOptions(StoringOptions, SavingOptions, FollowingOptions):
         return self.name or f"{self.bind.host}-{self.bind.port}"
 
 
-class InferenceServerOptions(FollowingOptions):
+class InferenceServerOptions(FollowingOptions, WandbOptions):
     """The options of ``relaax-inference-server``."""
 
     bind: kinds.AddressOption = bind_at(7005)
@@ -302,7 +303,7 @@ class InferenceServerOptions(FollowingOptions):
     )
 
 
-class LearnerOptions(CheckpointOptions, StoringOptions, FollowingOptions):
+class LearnerOptions(CheckpointOptions, StoringOptions, FollowingOptions, WandbOptions):
     """The options of ``relaax-learner``."""
 
     bind: kinds.AddressOption = bind_at(7002)
@@ -374,7 +375,7 @@ class LearnerOptions(CheckpointOptions, StoringOptions, FollowingOptions):
         )
 
 
-class ActorOptions(DeliveringOptions, LogOptions, AccessOptions):
+class ActorOptions(DeliveringOptions, LogOptions, AccessOptions, WandbOptions):
     """The options of ``relaax-actor``."""
 
     env: kinds.EnvironmentOption | None = option(

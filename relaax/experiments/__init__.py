@@ -15,6 +15,7 @@
 ``routes``       where a trial's processes listen, and how its actors reach them
 ``diagram``      an experiment as a drawing
 ``policies``     the section of an algorithm that a trainer and its policy describe
+``wandb_files``  the runs of workers at Weights & Biases
 ``gpus``         which GPU each process of a trial sees
 ``trial``        the files and command lines of a trial on this machine
 """

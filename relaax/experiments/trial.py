@@ -2,9 +2,10 @@
 
 import json
 import shlex
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import groupby
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ from typing import Any
 import yaml
 
 from relaax.configuration.eval_rules import EvalRule
+from relaax.configuration.wandb_runs import WandbRun
 from relaax.errors import ConfigurationError
 from relaax.experiments.curriculum_checks import curriculum_of
 from relaax.experiments.gpus import placed
@@ -20,12 +22,13 @@ from relaax.experiments.population import learner_options, population_file, serv
 from relaax.experiments.routes import HOST, Routes, TrainedPolicy, identifier_words
 from relaax.experiments.scheduling import Scheduling
 from relaax.experiments.stream_checks import buffers_of
+from relaax.experiments.wandb_files import file_of_runs, run_of
 from relaax.experiments.workers import ActorWorker, ExperimentConfig, WorkerInformation
 from relaax.experiments.written import NamedExperiment, from_yaml, to_yaml
 
 #: Folders of a trial: a file for each policy and a folder for what is learnt; a file for each group
 #: of actors.
-_POLICIES, _ACTORS = "policies", "actors"
+_POLICIES, _ACTORS, _RUNS = "policies", "actors", "runs"
 
 #: The experiment as YAML.
 _TWIN = "experiment.yaml"
@@ -61,7 +64,8 @@ class Trial:
     ``access`` is the section ``access`` of all processes, or its file. On a cluster
     (``is_on_cluster``) each actor worker is a process, and the cluster gives GPUs to processes:
     ``gpus`` is None, or empty. Processes find the files in the folder ``files``, by default in
-    ``directory``, where they keep what they learn.
+    ``directory``, where they keep what they learn. ``has_wandb``: each worker has a run at Weights
+    & Biases.
     """
 
     def __init__(
@@ -74,6 +78,7 @@ class Trial:
         access: Mapping[str, Any] | str | None = None,
         *,
         is_on_cluster: bool = False,
+        has_wandb: bool = False,
         files: Path | None = None,
     ) -> None:
         self.experiment = experiment
@@ -81,6 +86,7 @@ class Trial:
         self._files = files or directory
         self._access = access
         self._is_on_cluster = is_on_cluster
+        self._has_wandb = has_wandb
         trainers = experiment.config.trainers
         self.policies: dict[str, TrainedPolicy] = {}
         for name in dict.fromkeys(trainer.policy_name for trainer in trainers):
@@ -135,6 +141,9 @@ class Trial:
                 for number, manager in enumerate(self.experiment.config.population_manager)
             },
         }
+        contents |= {
+            self._file_of(_RUNS, name): file_of_runs(*runs) for name, runs in self._runs().items()
+        }
         texts = {path: yaml.safe_dump(each, sort_keys=False) for path, each in contents.items()}
         return {self._files / _TWIN: to_yaml(self.experiment), **texts}
 
@@ -144,6 +153,30 @@ class Trial:
 
     def lines(self) -> Iterator[tuple[str, list[str]]]:
         """Yield the name and the command of each line of the Procfile."""
+        runs = self._runs()
+        for name, words in self._lines():
+            more = ["--wandb-runs", str(self._file_of(_RUNS, name))] if name in runs else []
+            yield name, [*words, *more]
+
+    def _runs(self) -> dict[str, list[WandbRun]]:
+        """Return the runs at Weights & Biases of the workers of each line, by the line's name."""
+        if not self._has_wandb:
+            return {}
+        config, found = self.experiment.config, defaultdict[str, list[WandbRun]](list)
+        run = partial(run_of, experiment=self.experiment, trial=self.directory.name)
+        for policy in self.policies.values():
+            for number, trainer in enumerate(policy.trainers):
+                found[f"{policy.name}-trainer{number}"].append(run(trainer, "trainer", policy.name))
+        for number, worker in enumerate(config.policies):
+            found[f"policy{number}"].append(run(worker, "policy", worker.policy_name))
+        for group in self.actor_groups:
+            found[group.name].append(run(group.worker, "actor", None))
+        for manager in config.eval_managers:
+            name = manager.policy_name
+            found[f"{name}-ps"].append(run(manager, "eval_manager", name))
+        return found
+
+    def _lines(self) -> Iterator[tuple[str, list[str]]]:
         for policy in self.policies.values():
             file = str(self._file_of(_POLICIES, policy.name))
             yield f"{policy.name}-ps", ["relaax-parameter-server", "--config", file]

@@ -230,6 +230,12 @@ class WorkerInformation(Section):
 
     host_key: str | None = None
     watch_keys: Annotated[list[str], BeforeValidator(_names)] = Field(default_factory=list)
+    #: Of the worker's run at Weights & Biases; None for the defaults.
+    wandb_entity: str | None = None
+    wandb_project: str | None = None
+    wandb_group: str | None = None
+    wandb_job_type: str | None = None
+    wandb_name: str | None = None
 
 
 class Worker(Section):

@@ -147,6 +147,12 @@ def _parser() -> argparse.ArgumentParser:
                 help="where inference streams are registered by name (default: at the parameter "
                 "server of their policy)",
             )
+            command.add_argument(
+                "--wandb",
+                action="store_true",
+                help="give each worker a run at Weights & Biases (needs relaax[wandb]; "
+                "WANDB_MODE=offline sends nothing)",
+            )
         if name == "show":
             command.add_argument(
                 "--diagram",
@@ -265,6 +271,7 @@ def _run(arguments: argparse.Namespace) -> int:
             arguments.registry,
             _access(arguments),
             is_on_cluster=is_on_cluster,
+            has_wandb=arguments.wandb,
         )
         procfile = trial.write()
         print(f"{place} in {place.folder}", flush=True)
@@ -297,6 +304,8 @@ def _write_manifests(
                 f"--{option.replace('_', '-')}: no effect with --on kubernetes: its Jobs start "
                 "processes that fail again, and the others run on"
             )
+    if arguments.wandb:
+        raise ConfigurationError("--wandb: no effect with --on kubernetes")
     if arguments.image is None:
         raise ConfigurationError("--on kubernetes needs --image NAME, with RELAAX and environments")
     options = ManifestOptions(

@@ -45,6 +45,7 @@ from relaax.telemetry.metrics import (
     EPISODE_OF,
     EVALUATION_REWARD_AFTER,
     EVALUATION_REWARD_OF,
+    NO_CURVES,
     Metrics,
 )
 
@@ -140,6 +141,21 @@ class _Evaluating(Metrics):
         self._metrics.scalar(name, y, x)
 
 
+class _Copied(Metrics):
+    """Stores scalars in both; those without ``x`` in ``copies`` at ``global_t()``."""
+
+    def __init__(self, metrics: Metrics, copies: Metrics, global_t: Callable[[], int]) -> None:
+        self._metrics = metrics
+        self._copies = copies
+        self._global_t = global_t
+
+    def scalar(self, name: str, y: float, x: float | None = None) -> None:
+        """See Metrics."""
+        self._metrics.scalar(name, y, x)
+        if not name.startswith(NO_CURVES):
+            self._copies.scalar(name, y, self._global_t() if x is None else x)
+
+
 class Bridge(ParameterLink):
     """Calls a parameter server at ``host:port``; made after the fork, since gRPC has threads.
 
@@ -187,6 +203,8 @@ class Bridge(ParameterLink):
         self._identifier = ""
         #: Of an experiment; see ``report_to``.
         self._stream = ""
+        #: Where metrics are stored, too.
+        self._copies: Metrics | None = None
 
     def wait_at_most(self, seconds: float) -> None:
         """Wait no longer than ``seconds`` for a parameter server that is away."""
@@ -199,6 +217,10 @@ class Bridge(ParameterLink):
     def report_to(self, stream: str) -> None:
         """Report evaluated episodes as those of a stream; see ParameterLink."""
         self._stream = stream
+
+    def copy_metrics_to(self, metrics: Metrics) -> None:
+        """Store metrics there, too, from now on, but for those that are no curves."""
+        self._copies = metrics
 
     def add(self, steps: int) -> int:
         """Add environment steps to the global step and return it.
@@ -300,9 +322,12 @@ class Bridge(ParameterLink):
             self._metrics = MetricsSender(
                 lambda batch: self._stub.StoreScalarMetric(batch, timeout=self._call_timeout_s)
             )
+        metrics: Metrics = self._metrics
+        if self._copies is not None:
+            metrics = _Copied(metrics, self._copies, self.global_t)
         if not (self._identifier or self._stream):
-            return self._metrics
-        return _Evaluating(self._metrics, self._stream, is_stored=bool(self._identifier))
+            return metrics
+        return _Evaluating(metrics, self._stream, is_stored=bool(self._identifier))
 
     def evaluations(self, after: int = 0) -> Evaluations:
         """Return the scores of evaluations behind the first ``after``."""

@@ -45,6 +45,9 @@ ENVIRONMENTS_OF, CONNECTIONS_OF = "server/environments of ", "server/connections
 #: parameter server keeps these: they are no curve.
 WAIT_OF = "server/wait of "
 
+#: Beginnings of the names of numbers that are no curves.
+NO_CURVES = (EPISODE_OF, EPISODE_AFTER, ENVIRONMENTS_OF, CONNECTIONS_OF, WAIT_OF)
+
 #: The prefix of names that clients choose.
 OF_CLIENT = "client/"
 

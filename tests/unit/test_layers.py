@@ -126,8 +126,13 @@ MAY_IMPORT = {
     "relaax/server/certificates": (*GROUND, "relaax/configuration", "relaax/net/access"),
     "relaax/server/exploitation": OF_COMMANDS,
     "relaax/server/rlx_server": (*OF_COMMANDS, "relaax/protocol", "relaax/server/exploitation"),
-    "relaax/server/inference": OF_COMMANDS,
-    "relaax/server/learner": (*OF_COMMANDS, "relaax/populations", "relaax/replay/process"),
+    "relaax/server/inference": (*OF_COMMANDS, "relaax/telemetry/training"),
+    "relaax/server/learner": (
+        *OF_COMMANDS,
+        "relaax/telemetry/training",
+        "relaax/populations",
+        "relaax/replay/process",
+    ),
     # An actor's process has an environment and a policy: it is a worker and a client at once.
     "relaax/server/actor": (
         *OF_COMMANDS,
@@ -135,6 +140,7 @@ MAY_IMPORT = {
         "relaax/client",
         "relaax/compat/surreal",
         "relaax/server/rlx_server",
+        "relaax/telemetry/training",
     ),
     # What is exported is what acts in a training.
     "relaax/server/export": (*OF_COMMANDS, "relaax/learning", "relaax/server/exploitation"),

@@ -48,6 +48,7 @@ from relaax.telemetry.training import (
     SeveralMetrics,
     WandbWriter,
     describe_run,
+    worker_runs,
 )
 
 #: A value that has not been stored again for so long is not shown: it may not hold any more.
@@ -370,6 +371,9 @@ def _metrics(
         )
         resources.callback(wandb.close)
         places.append(wandb)
+    runs = worker_runs(options.wandb_runs, resources, global_step)
+    if runs is not None:
+        places.append(runs)
     limited = ClientMetricLimits(
         SeveralMetrics(places), options.max_client_metric_names, options.max_client_metric_rate
     )

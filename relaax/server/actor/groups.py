@@ -19,8 +19,8 @@ from relaax.errors import ConfigurationError
 from relaax.server.actor.environments import AgentsFactory
 from relaax.server.actor.routing import CountedEnvironment, Resets, RoutedClient
 from relaax.server.actor.samples import with_samples
-from relaax.server.actor.stages import StagedAgents, StageSource
-from relaax.server.actor.wiring import EVALUATIONS, ActorParts, SinkWrapper, algorithm_of
+from relaax.server.actor.stages import StagedAgents
+from relaax.server.actor.wiring import EVALUATIONS, ActorParts, Shared, SinkWrapper, algorithm_of
 from relaax.telemetry.kept_counts import DELIVERED, DROPPED, TAKEN, KeptCounts
 
 #: Clients need an address for their messages; none is connected to.
@@ -63,13 +63,13 @@ def play_groups(
     index: int,
     report: RunObserver,
     resources: ExitStack,
-    stage: StageSource | None = None,
+    shared: Shared,
 ) -> RunResult:
     """Play in the environments of actor ``index`` until one training is over, or all games are.
 
-    Each game begins in the present ``stage``, if there are stages.
+    Each game begins in the present stage, if there are stages.
     """
-    resets, env = Resets(), str(options.env)
+    resets, env, stage = Resets(), str(options.env), shared.stage
     seeds = seeds_of_this_program(options.seed)
     with naming(env):
         environments = made(
@@ -94,7 +94,7 @@ def play_groups(
             configuration = load_group(agents, number, options)
             wrap = samples_of(agents, number, len(members), configuration)
             client = _client_of(
-                configuration, members, counted, index, report, resources, resets, wrap
+                configuration, members, counted, index, report, resources, resets, wrap, shared
             )
             clients |= dict.fromkeys(members, client)
     runner = MultiAgentRunner(counted, RoutedClient(clients), observer=report)
@@ -118,6 +118,7 @@ def _client_of(
     resources: ExitStack,
     resets: Resets,
     wrap: SinkWrapper,
+    shared: Shared,
 ) -> MultiAgentClient:
     """Return a client, by whose worker the policy of a group acts for its ``members``."""
     options = configuration.options
@@ -136,6 +137,7 @@ def _client_of(
         report,
         environments=len(environments) * len(members),
         wrap=wrap,
+        copies=shared.copies,
     )
     client = MultiAgentClient(
         THIS_PROCESS,

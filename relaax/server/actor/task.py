@@ -29,10 +29,11 @@ from relaax.server.actor.environments import agents_factory, environment_factory
 from relaax.server.actor.groups import THIS_PROCESS, finished, load_group, play_groups, samples_of
 from relaax.server.actor.stages import StagedEnvironment, StageSource, stage_source
 from relaax.server.actor.surreal import play_surreal
-from relaax.server.actor.wiring import EVALUATIONS, ActorParts, SinkWrapper, algorithm_of
+from relaax.server.actor.wiring import EVALUATIONS, ActorParts, Shared, SinkWrapper, algorithm_of
 from relaax.telemetry.kept_counts import DELIVERED, DROPPED, TAKEN, KeptCounts
 from relaax.telemetry.logs import show_name, start_logging
 from relaax.telemetry.operators.certificates import Certificates
+from relaax.telemetry.training import worker_runs
 
 
 def video_of(options: ActorOptions) -> VideoOptions | None:
@@ -61,10 +62,11 @@ class ActorTask:
                 resources.enter_context(closing(Certificates(access.tls)))
             server = options.curriculum_server
             stage = None if server is None else stage_source(str(server), resources)
+            shared = Shared(stage, worker_runs(options.wandb_runs, resources))
             if options.agents is None:
-                return _play_one(configuration, index, report, resources, stage=stage)
+                return _play_one(configuration, index, report, resources, shared)
             agents = read_agents(options.agents)
-            return self._play_groups(agents, options, index, report, resources, stage)
+            return self._play_groups(agents, options, index, report, resources, shared)
 
     def _play_groups(
         self,
@@ -73,7 +75,7 @@ class ActorTask:
         index: int,
         report: RunObserver,
         resources: ExitStack,
-        stage: StageSource | None,
+        shared: Shared,
     ) -> RunResult:
         """Play with the policy of each agent's group."""
         factory = agents_factory(str(options.env), options.env_kwargs)
@@ -83,8 +85,8 @@ class ActorTask:
             configuration = load_group(agents, number, options)
             wrap = samples_of(agents, number, 1, configuration)
             ring_size = agents.ring_size
-            return _play_one(configuration, index, report, resources, ring_size, wrap, stage)
-        return play_groups(agents, options, factory, index, report, resources, stage)
+            return _play_one(configuration, index, report, resources, shared, ring_size, wrap)
+        return play_groups(agents, options, factory, index, report, resources, shared)
 
 
 def _play_one(
@@ -92,23 +94,34 @@ def _play_one(
     index: int,
     report: RunObserver,
     resources: ExitStack,
+    shared: Shared,
     ring_size: int = 1,
     wrap: SinkWrapper = lambda sink: sink,
-    stage: StageSource | None = None,
 ) -> RunResult:
     """Play a ring of environments with one agent each."""
     options = configuration.options
     kept = KeptCounts([TAKEN, DELIVERED, DROPPED]).row()
     algorithm, config = algorithm_of(configuration)
-    parts = ActorParts(algorithm, config, options, index, kept, resources, report, ring_size, wrap)
+    parts = ActorParts(
+        algorithm,
+        config,
+        options,
+        index,
+        kept,
+        resources,
+        report,
+        ring_size,
+        wrap,
+        copies=shared.copies,
+    )
     name = configuration.algorithm.directory.name
     if algorithm.has_actor and ring_size > 1:
         raise ConfigurationError(f"ring_size: {name} has an actor of its own, which plays one game")
     if algorithm.has_actor:
-        make = partial(_recorded_environment, options, index, stage)
+        make = partial(_recorded_environment, options, index, shared.stage)
         return play_surreal(parts, make, report)
     with connecting_by(parts.worker(name)):
-        return _play(options, index, report, ring_size, stage)
+        return _play(options, index, report, ring_size, shared.stage)
 
 
 def _play(

@@ -29,6 +29,7 @@ from relaax.processes.identifiers import LATEST
 from relaax.server.actor.latency import Latency
 from relaax.server.actor.pulled_bridge import PulledBridge
 from relaax.server.actor.sinks import experience_of
+from relaax.server.actor.stages import StageSource
 from relaax.server.rlx_server.places import OwnPlaces, PlaceTable
 from relaax.server.rlx_server.tally import private_row
 from relaax.server.rlx_server.worker.agents import Agents
@@ -37,9 +38,20 @@ from relaax.server.rlx_server.worker.process import agents_of
 from relaax.server.rlx_server.worker.settings import WorkerSettings
 from relaax.steps import Steps
 from relaax.telemetry.kept_counts import CountsRow
+from relaax.telemetry.metrics import Metrics
 
 #: The evaluation of the modes in which nothing is learnt.
 EVALUATIONS = {EVAL_DETERMINISTIC: Evaluation.DETERMINISTIC, EVAL_STOCHASTIC: Evaluation.STOCHASTIC}
+
+
+@dataclass(frozen=True)
+class Shared:
+    """Parts that all groups of agents of a process share, where there are such."""
+
+    #: Environments are reset with this stage.
+    stage: StageSource | None = None
+    #: Metrics are stored there, too.
+    copies: Metrics | None = None
 
 
 #: Returns a sink that hands on to a given one.
@@ -119,7 +131,7 @@ class ActorParts:
 
     ``kept`` counts its steps by their fate; ``report`` is that of its process. It acts for so
     many ``environments``, of which each agent is one. ``wrap`` returns a sink that is put before
-    that of its steps.
+    that of its steps. Metrics are stored in ``copies``, too.
     """
 
     algorithm: Algorithm
@@ -131,6 +143,7 @@ class ActorParts:
     report: RunObserver = field(default_factory=RunObserver)
     environments: int = 1
     wrap: SinkWrapper = lambda sink: sink
+    copies: Metrics | None = None
 
     def __post_init__(self) -> None:
         options, self.doubts = self.options, doubts_of(self.index)
@@ -140,6 +153,8 @@ class ActorParts:
         self.bridge: ParameterLink = self.resources.enter_context(
             closing(control.parameter_server_stub(address))
         )
+        if self.copies is not None:
+            self.bridge.copy_metrics_to(self.copies)
         self._place = ActorPlaces(self.index, self.environments)
         note = self._place.note if options.mode == TRAINING else None
         watch = TrainingWatch(self.bridge, lambda: 0, on_place=note)

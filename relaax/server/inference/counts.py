@@ -5,16 +5,21 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 
 from relaax.telemetry.histograms import SECONDS, SIZES, Histogram
+from relaax.telemetry.interval_metrics import IntervalMetrics
 from relaax.telemetry.live_lines import Figure
+from relaax.telemetry.metrics import Metrics, NullMetrics
 from relaax.telemetry.operators import Metric, counter
 from relaax.telemetry.operators.families import histogram
 
 
 class InferenceCounts:
-    """Counts what was answered since the start. For several threads."""
+    """Counts what was answered since the start; means go to ``metrics``. For several threads."""
 
-    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self, clock: Callable[[], float] = time.monotonic, metrics: Metrics | None = None
+    ) -> None:
         self._clock = clock
+        self._means = IntervalMetrics(metrics or NullMetrics(), clock=clock)
         self._lock = threading.Lock()
         self._questions = self._actions = self._evaluations = 0
         self._waits, self._times, self._sizes = map(Histogram, (SECONDS, SECONDS, SIZES))
@@ -34,6 +39,9 @@ class InferenceCounts:
                 self._waits.add(wait)
             self._times.add(seconds)
             self._sizes.add(environments)
+            self._means.per_second("inference/actions per second", environments)
+            self._means.add("inference/actions per evaluation", environments)
+            self._means.store_if_due()
 
     def metrics(self) -> Iterable[Metric]:
         """Yield the counts for operators."""

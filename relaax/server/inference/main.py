@@ -27,6 +27,7 @@ from relaax.server.inference.counts import InferenceCounts
 from relaax.telemetry.live_lines import LiveLineWriter
 from relaax.telemetry.operators import OperatorPort, operator_listener
 from relaax.telemetry.operators.port import away
+from relaax.telemetry.training import worker_runs
 
 #: So many environments are chosen for at once, and the network is made ready for as many.
 MOST_AT_ONCE = 128
@@ -69,6 +70,9 @@ def serve(arguments: list[str]) -> int:
         control, address = algorithm.BridgeControl(), str(options.parameter_server)
         link = resources.enter_context(closing(control.parameter_server_stub(address)))
         link.wait_at_most(WAIT_S)
+        runs = worker_runs(options.wandb_runs, resources)
+        if runs is not None:
+            link.copy_metrics_to(runs)
         if not _wait_for(link, options.give_up, stop):
             return 0
         watch = TrainingWatch(link, lambda: 0, give_up_s=options.give_up)
@@ -83,7 +87,7 @@ def serve(arguments: list[str]) -> int:
                 watch.require_known()
                 return 0
         agent = resources.enter_context(closing(_agent(algorithm, config, link)))
-        counts = InferenceCounts()
+        counts = InferenceCounts(metrics=link.metrics())
         batching = Batching(agent.inference(), MOST_AT_ONCE, counts.evaluated)
         with naming_bind():
             port = resources.enter_context(closing(InferencePort(options.bind, batching)))

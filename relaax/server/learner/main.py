@@ -51,6 +51,7 @@ from relaax.telemetry.operators import (
 )
 from relaax.telemetry.operators.families import counters
 from relaax.telemetry.operators.port import away
+from relaax.telemetry.training import worker_runs
 
 _log = logging.getLogger(__name__)
 
@@ -190,6 +191,9 @@ def _loop(
     _require_effect(options, learner)
     bridge = algorithm.BridgeControl().parameter_server_stub(str(options.parameter_server))
     resources.callback(bridge.close)
+    runs = worker_runs(options.wandb_runs, resources)
+    if runs is not None:
+        bridge.copy_metrics_to(runs)
     restored = restore_learner(learner, config, configuration, resources)
     if member is not None:
         restored = member.carry_out(restored, _published(bridge), stop)

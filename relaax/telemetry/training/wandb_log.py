@@ -139,9 +139,11 @@ class WandbWriter(QueuedMetrics):
     Nothing is sent where WANDB_MODE is ``offline``. Files are written below ``directory``, the
     working directory by default. ``parameters`` are the run's configuration. Of this machine the
     name is told, and neither its load nor its code. The record is written, and values are handed
-    over, every ``interval_s``.
+    over, every ``interval_s``. ``names`` has ``entity``, ``job_type`` and ``group`` of the run, by
+    default that of its own name.
 
-    ConfigurationError if the package is not installed, and if there is no API key.
+    ConfigurationError, with the ``option`` that asks for it, if the package is not installed, and
+    if there is no API key.
     """
 
     def __init__(
@@ -153,9 +155,14 @@ class WandbWriter(QueuedMetrics):
         directory: Path | None = None,
         record: RunRecord | None = None,
         interval_s: float = 5.0,
+        *,
+        names: Mapping[str, str | None] | None = None,
+        option: str = "--wandb-project",
     ) -> None:
         record = record or RunRecord()
-        run = _run(project, run_name, parameters, directory, record.id)
+        # Several trainings of one name are runs of its group.
+        names = {"project": project, "name": run_name, "group": run_name, **(names or {})}
+        run = _run(names, parameters, directory, record.id, option)
         if record.is_found:
             print(f"going on with run {record.id} of Weights & Biases", flush=True)
         super().__init__(
@@ -169,14 +176,18 @@ class WandbWriter(QueuedMetrics):
 
 
 def _run(
-    project: str, name: str, parameters: Mapping[str, Any], directory: Path | None, run_id: str
+    names: Mapping[str, str | None],
+    parameters: Mapping[str, Any],
+    directory: Path | None,
+    run_id: str,
+    option: str,
 ) -> Any:
     # Its reports of its own crashes would be network calls in offline mode, too.
     os.environ.setdefault("WANDB_ERROR_REPORTING", "false")
     try:
         import wandb  # of an extra: only where it is asked for
     except ImportError as error:
-        raise ConfigurationError(f"--wandb-project: {_INSTALL} ({error})") from error
+        raise ConfigurationError(f"{option}: {_INSTALL} ({error})") from error
 
     try:
         settings = wandb.Settings(
@@ -188,22 +199,25 @@ def _run(
             x_disable_meta=True,
         )
         if wandb.setup(settings).settings.mode == "online" and not wandb.login(prompt=False):
-            raise ConfigurationError(f"--wandb-project: {_LOG_IN}")
+            raise ConfigurationError(f"{option}: {_LOG_IN}")
         if directory is not None:
             directory.mkdir(parents=True, exist_ok=True)
         run = wandb.init(
-            project=project,
-            name=name,
-            group=name,  # several trainings of one name are runs of its group
+            entity=names.get("entity"),
+            project=names["project"],
+            name=names["name"],
+            group=names["group"],
+            job_type=names.get("job_type"),
             id=run_id,
             resume="allow",
+            reinit="create_new",  # evaluation managers of one process have a run each
             config=dict(parameters),
             allow_val_change=True,  # the content of the present YAML file
             dir=directory,
             settings=settings,
         )
     except (wandb.errors.Error, OSError, ValueError) as error:
-        raise ConfigurationError(f"--wandb-project: {error}") from error
+        raise ConfigurationError(f"{option}: {error}") from error
     with suppress(wandb.errors.Error):
         run.define_metric(GLOBAL_STEP)
         run.define_metric("*", step_metric=GLOBAL_STEP)

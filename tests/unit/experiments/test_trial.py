@@ -1,6 +1,7 @@
 """The files and command lines of a trial on this machine."""
 
 import json
+from pathlib import Path
 
 import pytest
 import yaml
@@ -26,6 +27,7 @@ from experiment_parts import (
 
 from relaax.configuration import load_parameter_server
 from relaax.configuration.actor_agents import ActorAgents
+from relaax.configuration.wandb_runs import read_wandb_runs
 from relaax.errors import ConfigurationError
 from relaax.experiments import (
     AgentSpec,
@@ -136,6 +138,27 @@ def test_the_stage_of_a_curriculum_comes_from_the_parameter_server_of_its_policy
     for name in ("actors0", "actors1"):
         words = lines[name]
         assert words[words.index("--curriculum-server") + 1] == "localhost:7100"
+
+
+def test_workers_have_runs_whose_names_their_information_overrides(tmp_path):
+    info = WorkerInformation(wandb_entity="us", wandb_group="all", wandb_name="mine")
+    described = evaluated(manager(worker_info=info))
+    trial = trial_of(described, tmp_path / "one", has_wandb=True)
+    trial.write()
+    found = {}
+    for name, words in trial.lines():
+        runs = read_wandb_runs(Path(words[words.index("--wandb-runs") + 1]))
+        found[name] = [(r.entity, r.project, r.group, r.job_type, r.name) for r in runs]
+    assert found == {
+        "default-ps": [("us", "example", "all", "eval_manager", "mine")],
+        "default-trainer0": [(None, "example", "one", "trainer", "default")],
+        "actors0": [(None, "example", "one", "actor", "unnamed")],
+        "actors1": [(None, "example", "one", "actor", "unnamed")],
+    }
+    (run,) = runs
+    assert run.config["agent_specs.0.send_full_trajectory"] is True
+    assert run.config["env.type_"] == "CartPole-v1"
+    assert not any("--wandb-runs" in words for _, words in trial_of(described, tmp_path).lines())
 
 
 def test_the_episodes_of_an_evaluation_go_to_the_manager_that_moves_its_tag(tmp_path):

@@ -35,6 +35,7 @@ from relaax.parameters.parameter_server import ParameterService
 from relaax.parameters.parameter_store import ParameterStore
 from relaax.parameters.published import PublishedParameters
 from relaax.parameters.stub import MetricsSender
+from relaax.telemetry.metrics import WAIT_OF
 
 DEADLINE_S = 20
 
@@ -118,6 +119,22 @@ def test_gradients_values_and_steps_cross_the_bridge(serve, bridge):
     values = bridge.get_values()
     assert values.vector.tolist() == [1, 2, 3]
     assert (values.version.number, values.global_t) == (1, 4)
+
+
+def test_metrics_are_copied_at_the_known_step_but_for_those_that_are_no_curves(serve, bridge):
+    service, copies = Service(), _Stored()
+    service.global_t = 40
+    serve(service)
+    bridge.copy_metrics_to(copies)
+    bridge.phase()
+    for name, x in (("learner/loss", None), ("evaluation/reward", 7), (f"{WAIT_OF}me: why", None)):
+        bridge.metrics().scalar(name, 0.5, x)
+    assert copies.values == [("learner/loss", 0.5, 40), ("evaluation/reward", 0.5, 7)]
+    bridge.close()
+    assert [name for name, _, _ in service.stored.values][:2] == [
+        "learner/loss",
+        "evaluation/reward",
+    ]
 
 
 def test_current_values_are_not_sent_again(serve, bridge):

@@ -2,7 +2,6 @@
 
 import json
 import math
-import struct
 import sys
 import time
 from types import SimpleNamespace
@@ -10,44 +9,13 @@ from types import SimpleNamespace
 import pytest
 from processes import wait_for
 from stored_metrics import StoredMetrics
+from wandb_records import kinds_of, records, rows_of
 
 from relaax.checkpoints import DirectoryStore
 from relaax.errors import ConfigurationError
 from relaax.telemetry.training import RunRecord, SeveralMetrics, WandbWriter
 from relaax.telemetry.training.event_file import Scalar
 from relaax.telemetry.training.wandb_log import WandbLog
-
-_BLOCK, _HEADER = 32_768, 7
-
-
-def records(path):
-    """The records of a run's file: LevelDB's log format, behind a header of its own."""
-    from wandb.proto.wandb_internal_pb2 import Record
-
-    data, at, parts = path.read_bytes(), _HEADER, b""
-    while at + _HEADER <= len(data):
-        if _BLOCK - at % _BLOCK < _HEADER:
-            at += _BLOCK - at % _BLOCK
-            continue
-        _, length, kind = struct.unpack_from("<IHB", data, at)
-        at += _HEADER + length
-        parts += data[at - length : at]
-        if kind in (1, 4):  # the whole record, or its last part
-            yield Record.FromString(parts)
-            parts = b""
-
-
-def kinds_of(found):
-    return {record.WhichOneof("record_type") for record in found}
-
-
-def rows_of(found):
-    """What the run has logged: a dict of names and values for each step."""
-    for record in found:
-        if record.WhichOneof("record_type") == "history":
-            items = ((item.nested_key[0] if item.nested_key else item.key, item.value_json)
-                     for item in record.history.item)  # fmt: skip
-            yield {name: json.loads(y) for name, y in items if not name.startswith("_")}
 
 
 @pytest.fixture(name="offline")

@@ -1,6 +1,18 @@
 """The counts of an inference server, for operators and for the live line."""
 
+from stored_metrics import StoredMetrics
+
 from relaax.server.inference.counts import InferenceCounts
+
+
+def test_a_point_a_second_has_the_actions_since_the_last_one():
+    now, metrics = [10.0], StoredMetrics()
+    counts = InferenceCounts(clock=lambda: now[0], metrics=metrics)
+    for environments in (8, 24):
+        now[0] += 1
+        counts.evaluated([0.0], environments, seconds=0.1)
+    for name in ("inference/actions per second", "inference/actions per evaluation"):
+        assert [y for y, _ in metrics.values[name]] == [8, 24]
 
 
 def test_counts_grow_and_the_live_line_has_what_is_new_since_the_last_one():
