@@ -1,13 +1,14 @@
 """The learner: it makes updates of batches of experience."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from relaax.algorithm_base.checkpoint import SCHEDULE
 from relaax.algorithm_base.roles import FloatVector, Gradient, Values, Version
 
 Array = npt.NDArray[Any]
@@ -113,6 +114,21 @@ class Learner(ABC):
 
     def restore(self, state: Mapping[str, Array]) -> None:
         """Go on from ``state``, which may hold more."""
+
+    def adopt(self, state: Mapping[str, Array], iteration: int) -> None:
+        """Go on with what another learner has learnt, whose state it is, as ``restore``.
+
+        Counts of this learner's own ``progress`` stay. It has taken ``iteration`` steps.
+        """
+        own = self.state()
+        self.restore({**state, **{name: own[name] for name in self.progress()}})
+
+    def progress(self) -> Collection[str]:
+        """Return the names of arrays of ``state`` that say how far the training is.
+
+        By default these are its schedules.
+        """
+        return [name for name in self.state() if name.startswith(SCHEDULE)]
 
     def converted(self, state: Mapping[str, Array]) -> Mapping[str, Array]:
         """Return the state that an earlier version has saved as ``state`` returns it today.

@@ -1,9 +1,9 @@
 """What a population's manager may be told; seed 002, "Population-Based Training"."""
 
 import copy
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Literal, Self, TypeAlias
+from typing import Annotated, Any, ClassVar, Literal, Self, TypeAlias, TypeGuard
 
 from pydantic import (
     BaseModel,
@@ -42,6 +42,25 @@ def merged(keys: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
 
 #: The tag of the versions that a manager of PSRO lets play one another.
 PSRO_TAG = "psro"
+
+
+def is_number(value: Any) -> TypeGuard[int | float]:
+    """Return whether a hyperparameter can be multiplied."""
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def value_at(keys: Mapping[str, Any], path: Sequence[str]) -> Any:
+    """Return the value that keys lead to; ConfigurationError where there is none."""
+    value: Any = keys
+    for key in path:
+        if not isinstance(value, Mapping) or key not in value:
+            known = list(value) if isinstance(value, Mapping) else []
+            raise ConfigurationError(
+                f"the hyperparameter {'.'.join(path)} has no value to begin with: write it into "
+                "initial_hyperparams, or into the trainer's args" + did_you_mean_one_of(key, known)
+            )
+        value = value[key]
+    return value
 
 
 class _Rule(BaseModel):
@@ -106,6 +125,16 @@ class VanillaPbt(_Rule):
     #: A member's return is the mean of so many of its last evaluated episodes.
     episodes: PositiveInt = 10
     seed: NonNegativeInt | None = None
+
+    def truncated(self, members: int) -> int:
+        """Return how many of the members are the worst; ConfigurationError for none."""
+        found = int(self.truncation_ratio * members)
+        if not found:
+            raise ConfigurationError(
+                f"truncation_ratio: {self.truncation_ratio:g} of {members} members is less than "
+                "one: no member would ever take the parameters of another"
+            )
+        return found
 
 
 class SelfPlay(_Rule):

@@ -4,7 +4,15 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from relaax.configuration.population_rules import PSRO_TAG, Psro, Rule, VanillaPbt, population_rule
+from relaax.configuration.population_rules import (
+    PSRO_TAG,
+    Psro,
+    Rule,
+    VanillaPbt,
+    is_number,
+    population_rule,
+    value_at,
+)
 from relaax.errors import ConfigurationError
 from relaax.experiments.eval_checks import evaluating, mistakes_of_evaluated_stream
 from relaax.experiments.population import copies, hyperparameters_of
@@ -73,27 +81,59 @@ def _members(manager: PopulationManager, rule: Rule, experiment: NamedExperiment
             yield f"initial_hyperparams: no effect with {type_}"
         elif name not in manager.population:
             yield f"initial_hyperparams: {name!r} is no member of the population"
-    if isinstance(rule, VanillaPbt) and rule.population not in (None, tuple(manager.population)):
-        yield "population_algorithm: args: population: is another one than the manager's"
-    trainers: dict[str, TrainerWorker] = {}
-    counts = Counter(trainer.policy_name for trainer in experiment.config.trainers)
-    for trainer in experiment.config.trainers:
-        trainers.setdefault(trainer.policy_name, trainer)
-    for name in manager.population:
-        if name not in trainers:
-            yield f"population: {unknown_name('policy', name, trainers, 'trainer')}"
-        elif counts[name] > 1:
-            yield (
-                f"population: {name!r} has {counts[name]} trainers, which share their parameters: "
-                "a member has one"
-            )
+    yield from _trained(manager, experiment)
+    trainers = {each.policy_name: each for each in reversed(experiment.config.trainers)}
     members = [trainers[name] for name in manager.population if name in trainers]
+    if isinstance(rule, VanillaPbt):
+        yield from _pbt(rule, manager, [hyperparameters_of(experiment, each) for each in members])
     if rule.copies and len(members) == count:
         yield from _alike(members, experiment)
     elif not rule.copies:
         if isinstance(rule, Psro):
             yield from _evaluating(manager, experiment)
         yield from (mistake for each in members for mistake in _versions(each, type_))
+
+
+def _trained(manager: PopulationManager, experiment: NamedExperiment) -> Iterator[str]:
+    """Yield members that have no trainer, or several."""
+    counts = Counter(trainer.policy_name for trainer in experiment.config.trainers)
+    for name in manager.population:
+        if name not in counts:
+            yield f"population: {unknown_name('policy', name, counts, 'trainer')}"
+        elif counts[name] > 1:
+            yield (
+                f"population: {name!r} has {counts[name]} trainers, which share their parameters: "
+                "a member has one"
+            )
+
+
+def _pbt(
+    rule: VanillaPbt, manager: PopulationManager, hyperparameters: list[dict[str, Any]]
+) -> Iterator[str]:
+    """Yield why members would not copy one another."""
+    if rule.population not in (None, tuple(manager.population)):
+        yield "population_algorithm: args: population: is another one than the manager's"
+    try:
+        rule.truncated(len(manager.population))
+    except ConfigurationError as error:
+        yield f"population_algorithm: args: {error}"
+    if hyperparameters:
+        yield from _explored(rule, hyperparameters[0])
+
+
+def _explored(rule: VanillaPbt, hyperparameters: Mapping[str, Any]) -> Iterator[str]:
+    """Yield hyperparameters that are to be changed, and cannot be."""
+    for number, each in enumerate(rule.explore_configs):
+        try:
+            value = value_at(hyperparameters, each.keys)
+        except ConfigurationError as error:
+            yield f"population_algorithm: args: explore_configs: {number}: keys: {error}"
+        else:
+            if each.method == "perturb" and not is_number(value):
+                yield (
+                    f"population_algorithm: args: explore_configs: {number}: perturb multiplies "
+                    f"numbers, and {'.'.join(each.keys)} is {value!r}"
+                )
 
 
 def _evaluating(manager: PopulationManager, experiment: NamedExperiment) -> Iterator[str]:

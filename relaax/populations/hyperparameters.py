@@ -2,25 +2,11 @@
 
 import math
 import random
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import Any
 
-from relaax.configuration.population_rules import Perturb, Resample, merged
+from relaax.configuration.population_rules import Perturb, Resample, is_number, merged, value_at
 from relaax.errors import ConfigurationError
-
-
-def value_at(keys: Mapping[str, Any], path: Sequence[str]) -> Any:
-    """Return the value that keys lead to; ConfigurationError where there is none."""
-    value: Any = keys
-    for depth, key in enumerate(path):
-        if not isinstance(value, Mapping) or key not in value:
-            raise ConfigurationError(
-                f"the hyperparameter {'.'.join(path)} has no value to begin with: write "
-                f"{'.'.join(path[: depth + 1])} into initial_hyperparams, or into the trainer's "
-                "args"
-            )
-        value = value[key]
-    return value
 
 
 def explored(
@@ -46,7 +32,7 @@ def explored(
 
 
 def _perturbed(value: Any, rule: Perturb, random_numbers: random.Random) -> float | int:
-    if isinstance(value, bool) or not isinstance(value, int | float):
+    if not is_number(value):
         raise ConfigurationError(
             f"the hyperparameter {'.'.join(rule.keys)} is {value!r}: perturb multiplies numbers"
         )

@@ -44,8 +44,15 @@ class PopulationManager:
             self._say_who_is_waited_for()
 
     def write(self) -> None:
-        """Write the record."""
+        """Write the record, and print how good each member is."""
         self._record.write()
+        returns = [
+            f"{name} {member.mean_return:.4g}"
+            for name, member in self._population.members.items()
+            if member.returns
+        ]
+        if returns:
+            print(f"mean returns: {', '.join(returns)}", flush=True)
 
     def _say_who_is_waited_for(self) -> None:
         missing = self._population.missing()
@@ -118,12 +125,12 @@ class PopulationManager:
             _log.warning("%s goes on as it is: %s", name, error)
             return
         self._begun[name] = exploit
-        print(said_of(exploit, member.hyperparameters), flush=True)
+        print(described(exploit), flush=True)
 
 
-def said_of(exploit: Exploit, before: Mapping[str, Any]) -> str:
-    """Return an exploit in words, with the hyperparameters that change."""
-    old, new = _flat(before), _flat(exploit.hyperparameters)
+def described(exploit: Exploit) -> str:
+    """Return an exploit in words, with the hyperparameters of the source that change."""
+    old, new = _flat(exploit.copied), _flat(exploit.hyperparameters)
     changes = [
         f"{key} {_shown(old.get(key))} -> {_shown(value)}"
         for key, value in new.items()
@@ -132,7 +139,7 @@ def said_of(exploit: Exploit, before: Mapping[str, Any]) -> str:
     return (
         f"{exploit.target} (mean return {exploit.target_return:.4g}) takes the parameters of "
         f"{exploit.source} ({exploit.source_return:.4g}): "
-        + (", ".join(changes) or "hyperparameters as they are")
+        + (", ".join(changes) or "all hyperparameters as they are")
     )
 
 

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from relaax.configuration.population_rules import VanillaPbt
-from relaax.errors import ConfigurationError
 from relaax.populations.hyperparameters import explored
 from relaax.populations.membership import EvaluatedEpisode
 
@@ -19,6 +18,8 @@ class Exploit(NamedTuple):
     source: str
     target_return: float
     source_return: float
+    #: Those of the source, and those that the target goes on with.
+    copied: dict[str, Any]
     hyperparameters: dict[str, Any]
 
 
@@ -55,18 +56,11 @@ class VanillaPopulation:
     def __init__(self, rule: VanillaPbt, hyperparameters: Mapping[str, Mapping[str, Any]]) -> None:
         self._rule = rule
         self._random = random.Random(rule.seed)  # noqa: S311  # no secret depends on it
-        self.truncated = int(rule.truncation_ratio * len(hyperparameters))
-        if not self.truncated:
-            raise ConfigurationError(
-                f"truncation_ratio: {rule.truncation_ratio:g} of {len(hyperparameters)} members is "
-                "less than one: no member would ever take the parameters of another"
-            )
+        self.truncated = rule.truncated(len(hyperparameters))
         self.members = {
             name: Member(dict(keys), deque(maxlen=rule.episodes))
             for name, keys in hyperparameters.items()
         }
-        for keys in hyperparameters.values():  # a wrong key is an error now, and not an hour later
-            explored(keys, rule.explore_configs, random.Random(0))  # noqa: S311
 
     def note(self, name: str, episodes: Iterable[EvaluatedEpisode]) -> None:
         """Take evaluated episodes of a member."""
@@ -126,6 +120,7 @@ class VanillaPopulation:
             source,
             target.mean_return,
             stronger.mean_return,
+            stronger.hyperparameters,
             explored(stronger.hyperparameters, self._rule.explore_configs, self._random),
         )
         target.is_waiting = True

@@ -1,6 +1,6 @@
 """A learner of intrinsic rewards that stands before the learner of an algorithm."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -140,6 +140,10 @@ class IntrinsicLearner(Learner):
         self.learner.restore(state)
         for name, array in self._own_state().items():
             array[:] = state[name]
+
+    def progress(self) -> Collection[str]:
+        """See Learner."""
+        return self.learner.progress()
 
     def converted(self, state: Mapping[str, Array]) -> Mapping[str, Array]:
         """See Learner."""

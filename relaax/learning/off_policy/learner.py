@@ -1,6 +1,6 @@
 """Makes an update of each batch of transitions that is drawn."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -176,6 +176,10 @@ class OffPolicyLearner(Learner):
         self._updates = int(state[UPDATES][0])
         if self._beta is not None:
             self._beta.restore(state, self._updates)
+
+    def progress(self) -> Collection[str]:
+        """See Learner: targets and priorities follow this learner's own updates."""
+        return {*super().progress(), UPDATES}
 
     def _observations(self, columns: Mapping[str, Array], prefix: str = "") -> Observations:
         found = observations_in(columns, prefix)

@@ -1,6 +1,6 @@
 """Learning in a process of its own, alone or with others."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -152,6 +152,16 @@ class InProcess(Learner):
             slots = {name: state[name] for name in own - {PARAMETERS, COUNTS}}
             self._store.restore(Snapshot(state[PARAMETERS], slots, *counts))
             self._drive(self._store)
+
+    def adopt(self, state: Mapping[str, Array], iteration: int) -> None:
+        """See Learner."""
+        super().adopt(state, iteration)
+        self._steps = iteration
+
+    def progress(self) -> Collection[str]:
+        """See Learner."""
+        counts = [COUNTS] if COUNTS in self._own_state() else []
+        return {*super().progress(), *self.learner.progress(), *counts}
 
     def close(self) -> None:
         """Close the learner."""

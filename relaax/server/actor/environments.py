@@ -1,6 +1,7 @@
 """The environments of actors: Gymnasium's, PettingZoo's, and classes of the user's own."""
 
 import importlib.util
+import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -50,7 +51,13 @@ class ClassFactory:
 
 @cache
 def _module_of(file: Path) -> ModuleType:
-    """Return the module of a file, whose code runs once in a process."""
+    """Return the module of a file, whose code runs once in a process.
+
+    It may import files beside it, as if Python had been started with it.
+    """
+    folder = str(file.parent.resolve())
+    if folder not in sys.path:
+        sys.path.insert(0, folder)
     spec = importlib.util.spec_from_file_location(file.stem, file)
     if spec is None or spec.loader is None or not file.is_file():
         raise ConfigurationError(f"--env: there is no file {file}")

@@ -52,15 +52,25 @@ def restore_latest(learner: Learner, saver: Saver, fingerprint: Fingerprint) -> 
 
 
 def restore(
-    learner: Learner, checkpoint: Checkpoint, fingerprint: Fingerprint, location: str
+    learner: Learner,
+    checkpoint: Checkpoint,
+    fingerprint: Fingerprint,
+    location: str,
+    iteration: int | None = None,
 ) -> None:
-    """Let a learner go on from a checkpoint; CheckpointMismatch where it does not fit."""
+    """Let a learner go on from a checkpoint; CheckpointMismatch where it does not fit.
+
+    With ``iteration`` the checkpoint is another learner's, and this one has taken so many steps.
+    """
     require_same_fingerprint(checkpoint.fingerprint, fingerprint, location)
     state = learner.state()
     tensors = learner.converted(checkpoint.tensors)
     checkpoint = completed(replace(checkpoint, tensors=tensors), state)
     require_same_shapes(checkpoint, state)
-    learner.restore(checkpoint.tensors)
+    if iteration is None:
+        learner.restore(checkpoint.tensors)
+    else:
+        learner.adopt(checkpoint.tensors, iteration)
 
 
 @dataclass(frozen=True)

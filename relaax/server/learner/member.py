@@ -66,8 +66,10 @@ class PopulationMember:
             checkpoint = _newest_checkpoint(self.order, stop)
             if checkpoint is None:
                 return restored
-            restore(restored.learner, checkpoint, restored.fingerprint, self.order.checkpoints)
-            restored = replace(restored, iteration=1 + max(restored.iteration, published))
+            iteration = 1 + max(restored.iteration, published)
+            place = self.order.checkpoints
+            restore(restored.learner, checkpoint, restored.fingerprint, place, iteration)
+            restored = replace(restored, iteration=iteration)
             restored.save(restored.iteration)
             done = Done(self.order.number, restored.iteration, checkpoint.version)
             _store_done(store, self.order, done)

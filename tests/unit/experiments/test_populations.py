@@ -17,6 +17,8 @@ from relaax.experiments.written import from_yaml, to_yaml
 EXAMPLES = REPOSITORY / "examples" / "experiments"
 NAMES = [f"policy_{number}" for number in range(4)]
 
+PERTURB = {"method": "perturb", "factors": [2]}
+
 
 def changed(**managers):
     """The example with other keys of its manager."""
@@ -100,6 +102,18 @@ def test_a_drawing_shows_the_manager_and_its_ways():
             "of 'policy_0' and 'policy_1' only one has a value of initial_learning_rate",
         ),
         ({"population_algorithm": rule(truncation_ratio=0.7)}, "vanilla_pbt: truncation_ratio"),
+        (
+            {"population_algorithm": rule(truncation_ratio=0.2)},
+            "population_algorithm: args: truncation_ratio: 0.2 of 4 members is less than one",
+        ),
+        (
+            {"population_algorithm": rule(explore_configs=[{**PERTURB, "keys": "initial_rate"}])},
+            "explore_configs: 0: keys: the hyperparameter initial_rate has no value to begin with",
+        ),
+        (
+            {"population_algorithm": rule(explore_configs=[{**PERTURB, "keys": "optimiser"}])},
+            "explore_configs: 0: keys: the hyperparameter optimiser has no value",
+        ),
         ({"population_algorithm": rule(ready=1)}, "vanilla_pbt: ready"),
         (
             {"population_algorithm": rule(population=["policy_0", "policy_1"])},

@@ -15,6 +15,9 @@ from relaax.learning.filters import Filters
 from relaax.learning.networks import Dense, Head, Network
 from relaax.learning.off_policy.learner import TransitionBatch
 from relaax.learning.placements.process import InProcess, Rewards
+from relaax.parameters.optimizers import RMSProp, RMSPropSettings
+from relaax.parameters.parameter_store import ParameterStore
+from relaax.parameters.schedule import Remembered, Schedule
 
 NETWORK = Network.of((4,), (Dense(5),), (Head("policy", 3),))
 
@@ -188,3 +191,32 @@ def test_nothing_is_learnt_of_newest_rollouts_without_a_step():
     empty = replace(batches["newest"], valid=np.zeros_like(batches["newest"].valid))
     assert not list(InProcess(learner, Filters()).steps({**batches, "newest": empty}))
     assert learner.batches is None
+
+
+def falling_process(start):
+    """A learner whose learning rate falls to 0 within 1,000 steps."""
+    vector = parameter_store().pull().vector
+    optimizer = RMSProp(vector.size, RMSPropSettings())
+    rate = Remembered(Schedule("learning rate", start, 0.0, 1000.0, "max_global_step"))
+    return InProcess(Moving(), Filters(), store=ParameterStore(vector, optimizer, rate))
+
+
+def test_a_learner_takes_over_what_another_has_learnt_and_keeps_its_own_progress():
+    other, own = falling_process(0.1), falling_process(0.5)
+    for _ in range(3):
+        DrivenLearner(other).step(drawn())
+    DrivenLearner(own).step(drawn())
+    learnt, before = other.state(), own.state()
+    own.adopt(learnt, iteration=7)
+    after = own.state()
+    kept = {name for name in before if name.startswith("schedule/")}
+    assert len(kept) == 2
+    for name in kept:
+        np.testing.assert_array_equal(after[name], before[name])
+    taken = learnt.keys() - kept - {"counts"}
+    assert len(taken) >= 2  # the parameters, and the optimiser's slots
+    for name in taken:
+        np.testing.assert_array_equal(after[name], learnt[name])
+    global_t, updates, steps = after["counts"].tolist()
+    assert [global_t, updates] == before["counts"].tolist()[:2]
+    assert (steps, before["counts"][2], learnt["counts"][2]) == (7, 1, 3)

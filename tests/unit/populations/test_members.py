@@ -159,7 +159,7 @@ def test_a_manager_orders_and_records_who_has_copied_whom(population, capsys):
     manager.advance()
     assert population.memberships["weak"].order == ORDER
     assert population.memberships["strong"].order == Order()
-    assert "weak (mean return 1) takes the parameters of strong (8): rate 1 -> 6" in (
+    assert "weak (mean return 1) takes the parameters of strong (8): rate 3 -> 6" in (
         capsys.readouterr().out
     )
     manager.advance()  # the learner has not done it yet

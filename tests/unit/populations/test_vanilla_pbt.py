@@ -27,7 +27,7 @@ def test_the_worst_takes_parameters_and_changed_hyperparameters_of_the_best():
     members = population()
     play(members, a=5.0, b=1.0, c=3.0, d=2.0)
     (found,) = members.exploits()
-    assert found == ("b", "a", 1.0, 5.0, {"rate": 2.0})
+    assert found == ("b", "a", 1.0, 5.0, {"rate": 1.0}, {"rate": 2.0})
 
 
 def test_as_many_are_truncated_as_the_ratio_says():
@@ -91,8 +91,6 @@ def test_a_member_without_a_result_waits_and_is_no_source():
 def test_a_population_that_would_never_exploit_is_refused():
     with pytest.raises(ConfigurationError, match="less than one"):
         population("abc", truncation_ratio=0.3)
-    with pytest.raises(ConfigurationError, match="lr has no value"):
-        population(explore_configs=[{"keys": "lr", "method": "perturb", "factors": [2]}])
 
 
 def test_a_member_stays_ready_while_too_few_others_have_results():
