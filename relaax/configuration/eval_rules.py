@@ -1,6 +1,6 @@
 """How long a version of a policy is evaluated before a newer one takes its place."""
 
-from pydantic import BaseModel, ConfigDict, PositiveFloat, PositiveInt
+from pydantic import BaseModel, ConfigDict, PositiveFloat, PositiveInt, field_validator
 
 from relaax.configuration.curriculum import Curriculum
 from relaax.processes.identifiers import LATEST
@@ -20,3 +20,10 @@ class EvalRule(BaseModel):
     eval_target_tag: str = LATEST
     #: Stages of environments, which go by the means of evaluated versions.
     curriculum_config: Curriculum | None = None
+
+    @field_validator("curriculum_config")
+    @classmethod
+    def _ends_stages(cls, curriculum: Curriculum | None) -> Curriculum | None:
+        if curriculum is not None and not curriculum.conditions:
+            raise ValueError("conditions: is empty, so that each version would end a stage")
+        return curriculum

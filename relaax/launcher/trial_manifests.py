@@ -97,11 +97,14 @@ def write_manifests(
 def next_steps(place: TrialPlace) -> str:
     """Return in sentences how the manifests of a trial are applied."""
     folder = shlex.quote(str(place.manifests))
+    selector = f"{TRIAL}={place.name_in_kubernetes}"
     return f"""\
 {place} in {place.manifests}
-start it, or let it go on:  kubectl apply --kustomize {folder}
-look at it:                 kubectl get pods --selector {TRIAL}={place.name_in_kubernetes}
-remove it:                  kubectl delete --kustomize {folder}  (with what it has learnt)"""
+start it:                 kubectl apply --kustomize {folder}
+look at it:               kubectl get pods --selector {selector}
+stop it:                  kubectl delete jobs,deployments --selector {selector}
+let it go on after that:  kubectl apply --kustomize {folder}
+remove it:                kubectl delete --kustomize {folder}  (with what it has learnt)"""
 
 
 def _with_environment(process: Described, folder: Path) -> Described:

@@ -1,5 +1,6 @@
 """Metadata of versions: running means of the environment's episode information."""
 
+import logging
 import math
 import re
 import time
@@ -12,6 +13,9 @@ from pydantic import BaseModel, ConfigDict
 
 from relaax.errors import ConfigurationError, NoSuchVersion
 from relaax.parameters.database.query import DRAW, Query, Stage, divided, stages_of
+from relaax.telemetry.throttled_log import RepeatedWarning
+
+_log = logging.getLogger(__name__)
 
 #: Metadata expire so long after their last update (seed 002, "Metadata Parameter Database").
 EXPIRE_DAYS = 3.0
@@ -130,6 +134,8 @@ class Metadata:
         self._expire_days = expire_days
         self._clock = clock
         self._random = random or np.random.default_rng()
+        #: Why a draw is uniform.
+        self._complaint = RepeatedWarning(_log)
         self.kind = store.kind
         self.close = store.close
 
@@ -184,6 +190,8 @@ class Metadata:
         found = [each for each in named if each.version in versions]
         if not found:
             return None
+        if name is not None and not any(name in each.md for each in found):
+            self._complaint.say(f"no version has md.{name} ({DRAW}): one is drawn uniformly")
         probabilities = None if name is None else _shares(found, name)
         return found[self._random.choice(len(found), p=probabilities)].version
 

@@ -111,8 +111,10 @@ class DatabaseWriter(ParameterDatabase):
                 f"{self.location()} is a parameter database without metadata (Type.FILESYSTEM)"
             )
         with self._changed:
+            tagged = {version for tag, version in self.list_tags().items() if tag != LATEST}
             for version in numbers:
-                self.version_of(version)
+                if self.version_of(version) not in tagged:
+                    raise NoSuchVersion(f"version {version} has no tag, and so no numbers")
             for version, values in numbers.items():
                 self._metadata.set_numbers(version, values)
 

@@ -37,8 +37,9 @@ class Evaluated(NamedTuple):
     #: The number of the stage of a curriculum in which they began; None without one.
     stage: int | None
     episodes: int
-    #: Of the episodes that have such a number.
+    #: Of the episodes that have such a number, and how many these are.
     means: Mapping[str, float]
+    counts: Mapping[str, int]
 
 
 class EvaluatedEpisodes:
@@ -66,9 +67,12 @@ class EvaluatedEpisodes:
             for (streams, version, stage), numbers in list(self._numbers.items()):
                 count = len(numbers.get(EPISODE_RETURN, ()))
                 if count:
-                    taken = {name: _taken(values, count) for name, values in numbers.items()}
-                    means = {name: sum(each) / len(each) for name, each in taken.items() if each}
-                    found.append(Evaluated(streams.split(","), version, stage, count, means))
+                    all_taken = {name: _taken(each, count) for name, each in numbers.items()}
+                    taken = {name: values for name, values in all_taken.items() if values}
+                    means = {name: sum(values) / len(values) for name, values in taken.items()}
+                    counts = {name: len(values) for name, values in taken.items()}
+                    names = streams.split(",")
+                    found.append(Evaluated(names, version, stage, count, means, counts))
                     if not any(numbers.values()):
                         del self._numbers[streams, version, stage]
             return found
@@ -139,7 +143,8 @@ class EvalManager:
         self._episodes += evaluated.episodes
         for name, mean in evaluated.means.items():
             total, count = self._sums.get(name, (0.0, 0))
-            self._sums[name] = (total + mean * evaluated.episodes, count + evaluated.episodes)
+            new = evaluated.counts[name]
+            self._sums[name] = (total + mean * new, count + new)
 
     def _is_enough(self) -> bool:
         if self._version is None or self._is_evaluated:
