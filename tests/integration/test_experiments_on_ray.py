@@ -4,6 +4,7 @@ import re
 import subprocess
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,6 +13,7 @@ from cartpole_processes import EXAMPLE, PROCESSES, programs_of
 from processes import COMMANDS, MARK, Process, Training, wait_for
 from ray.cluster_utils import Cluster
 from ray.util import placement_group_table
+from small_population import write_small_population
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(600)]
 
@@ -30,15 +32,24 @@ class Trial:
     #: One of three machines.
     machine: Any
 
+    @property
+    def twin(self) -> Path:
+        """The experiment as YAML."""
+        return self.training.directory / "twin.yaml"
+
     def start(self, experiment: str, steps: int) -> Process:
         """Run an experiment of the example, for fewer steps."""
-        twin = self.training.directory / "twin.yaml"
         shown = self.command("show", str(EXAMPLE), "-e", experiment).stdout
-        twin.write_text(shown.replace("60000", str(steps)))
+        self.twin.write_text(shown.replace("60000", str(steps)))
+        return self.run()
+
+    def run(self) -> Process:
+        """Run the experiment."""
         access = self.training.directory / "access.yaml"
         access.write_text("--insecure: true\n")
-        words = ["run", str(twin), "--on", f"ray={self.cluster.address}", "--access", str(access)]
-        return self.training.start("run", [str(COMMANDS / "relaax-experiment"), *words])
+        words = ["--on", f"ray={self.cluster.address}", "--access", str(access)]
+        command = [str(COMMANDS / "relaax-experiment"), "run", str(self.twin), *words]
+        return self.training.start("run", command)
 
     def started(self) -> dict[str, tuple[str, float, float]]:
         """Return the program, the cores and the MiB of each process, as the cluster has them."""
@@ -117,3 +128,15 @@ def test_a_trial_goes_on_though_a_machine_dies_and_is_stopped_by_another_shell(t
     assert re.search(r"default-ps +ended with status 0", stopped.stdout)
     said = trial.command("logs", *names, "default-ps").stdout
     assert "stopped by a signal: global step" in said
+
+
+def test_a_population_goes_on_though_a_machine_dies(trial: Trial):
+    write_small_population(trial.twin)
+    run = trial.run()
+    run.says("population0 .* has the parameters of", DEADLINE_S)
+    trial.cluster.remove_node(trial.machine, allow_graceful=False)
+    run.says(r"its machine, \S+, .*: it starts again", DEADLINE_S)
+    trial.cluster.add_node(**MACHINE)
+    run.says(r"(?s)it starts again.* started.*population0 [^\n]* has the parameters of", DEADLINE_S)
+    assert trial.command("stop", "-e", "pbt").returncode == 0
+    assert run.wait(DEADLINE_S) == 143
