@@ -76,7 +76,7 @@ def blocked(monkeypatch):
 def test_the_package_exports_these_names():
     assert package.__all__ == [
         "ClientMetricLimits", "EventWriter", "RunRecord", "S3Mirror", "SeveralMetrics",
-        "WandbWriter", "describe_run",
+        "WandbWriter", "WorkerRuns", "describe_run", "worker_runs",
     ]  # fmt: skip
 
 
