@@ -512,7 +512,7 @@ def test_copies_of_servers_have_addresses_of_their_own(training: Training):
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["--on", "mesos"], "must be ray, ray=ADDRESS or slurm, is 'mesos'"),
+        (["--on", "mesos"], "must be one of ray=ADDRESS, ray, slurm, is 'mesos'"),
         (["--on", "slurm"], "--on slurm runs in an allocation, and here is none"),
         (["--on", "ray=127.0.0.1:1"], "--on ray: no cluster at 127.0.0.1:1"),
         (["--concurrency", "one"], "must be NAME=N,..., is 'one'"),
