@@ -1,6 +1,13 @@
 """The place that holds the bytes of checkpoints."""
 
+import json
 from abc import ABC, abstractmethod
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from relaax.errors import CheckpointError, DamagedCheckpoint
+
+Content = TypeVar("Content")
 
 
 class BlobStore(ABC):
@@ -37,3 +44,17 @@ class BlobStore(ABC):
     @abstractmethod
     def location(self) -> str:
         """Return where the blobs are, for messages."""
+
+
+def read_json(store: BlobStore, name: str, read: Callable[[Any], Content]) -> Content | None:
+    """Return what ``read`` makes of a blob of JSON; None where there is no such blob.
+
+    CheckpointError for a blob that is no JSON, or of which ``read`` raises ValueError, KeyError or
+    TypeError.
+    """
+    if name not in store.names():
+        return None
+    try:
+        return read(json.loads(store.get(name)))
+    except (DamagedCheckpoint, ValueError, KeyError, TypeError) as error:
+        raise CheckpointError(f"{name} in {store.location()} cannot be read: {error}") from error

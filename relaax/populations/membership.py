@@ -8,7 +8,8 @@ from dataclasses import asdict, dataclass, field
 from typing import Any, NamedTuple
 
 from relaax.checkpoints import BlobStore
-from relaax.errors import BridgeError, CheckpointError, DamagedCheckpoint
+from relaax.checkpoints.store import read_json
+from relaax.errors import BridgeError, CheckpointError
 from relaax.telemetry.metrics import EPISODE_RETURN, episode_number
 
 #: The file beside the checkpoints with the last order, and what was done of it.
@@ -119,13 +120,10 @@ class Membership:
             self._store.put(FILE, json.dumps(content, indent=1).encode())
 
     def _stored(self) -> tuple[Order, Done, Order]:
-        if self._store is None or FILE not in self._store.names():
-            return Order(), Done(), Order()
-        try:
-            content = json.loads(self._store.get(FILE))
-            order, before = (Order(**content[key]) for key in ("order", "before"))
-            return order, Done(**content["done"]), before
-        except (DamagedCheckpoint, ValueError, KeyError, TypeError) as error:
-            raise CheckpointError(
-                f"{FILE} in {self._store.location()} cannot be read: {error}"
-            ) from error
+        found = None if self._store is None else read_json(self._store, FILE, _read)
+        return found or (Order(), Done(), Order())
+
+
+def _read(content: Any) -> tuple[Order, Done, Order]:
+    order, before = (Order(**content[key]) for key in ("order", "before"))
+    return order, Done(**content["done"]), before

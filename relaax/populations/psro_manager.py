@@ -6,11 +6,11 @@ import json
 import logging
 import time
 from collections.abc import Callable, Generator
-from typing import Any
 
 from relaax.checkpoints import BlobStore
+from relaax.checkpoints.store import read_json
 from relaax.configuration.population_rules import PSRO_TAG, Psro
-from relaax.errors import BridgeError, CheckpointError, DamagedCheckpoint, NoSuchVersion
+from relaax.errors import BridgeError, CheckpointError, NoSuchVersion
 from relaax.populations.cells import Turn, turns
 from relaax.populations.members import Members
 from relaax.populations.psro import MetaGame, table
@@ -186,12 +186,4 @@ class PsroManager:
             _log.warning("the record of the population is not written: %s", error)
 
     def _stored(self) -> MetaGame:
-        if STATE not in self._store.names():
-            return MetaGame()
-        try:
-            content: dict[str, Any] = json.loads(self._store.get(STATE))
-            return MetaGame.read(content)
-        except (DamagedCheckpoint, ValueError, KeyError, TypeError) as error:
-            raise CheckpointError(
-                f"{STATE} in {self._store.location()} cannot be read: {error}"
-            ) from error
+        return read_json(self._store, STATE, MetaGame.read) or MetaGame()

@@ -5,10 +5,12 @@ import io
 import json
 import logging
 from dataclasses import asdict
+from typing import Any
 
 from relaax.checkpoints import BlobStore
+from relaax.checkpoints.store import read_json
 from relaax.configuration.population_rules import SelfPlay
-from relaax.errors import BridgeError, CheckpointError, DamagedCheckpoint
+from relaax.errors import BridgeError, CheckpointError
 from relaax.populations.members import Members
 from relaax.populations.self_play import Opponent, SelfPlayLadder
 from relaax.processes.identifiers import is_time_tag
@@ -106,18 +108,14 @@ class SelfPlayManager:
 
     def _restore(self) -> None:
         """Go on with what a manager before has kept; CheckpointError if it cannot be read."""
-        if STATE not in self._store.names():
-            return
-        try:
-            state = json.loads(self._store.get(STATE))
-            opponents = {int(v): Opponent(**each) for v, each in state["opponents"].items()}
-            seen = {
-                name: (int(first), int(count)) for name, (first, count) in state["seen"].items()
-            }
-            elo = float(state["elo"])
-        except (DamagedCheckpoint, ValueError, KeyError, TypeError) as error:
-            raise CheckpointError(
-                f"{STATE} in {self._store.location()} cannot be read: {error}"
-            ) from error
-        self._ladder.elo, self._ladder.opponents = elo, opponents
-        self._members.seen.update(seen)
+        found = read_json(self._store, STATE, _read)
+        if found is not None:
+            self._ladder.elo, self._ladder.opponents, seen = found
+            self._members.seen.update(seen)
+
+
+def _read(state: Any) -> tuple[float, dict[int, Opponent], dict[str, tuple[int, int]]]:
+    """Return the rating, the opponents by version, and which episodes of members were seen."""
+    opponents = {int(version): Opponent(**each) for version, each in state["opponents"].items()}
+    seen = {name: (int(first), int(count)) for name, (first, count) in state["seen"].items()}
+    return float(state["elo"]), opponents, seen

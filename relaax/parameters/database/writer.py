@@ -93,12 +93,9 @@ class DatabaseWriter(ParameterDatabase):
         NoSuchVersion where the version has no metadata; ConfigurationError for other names than
         before, and in a database without metadata.
         """
-        if self._metadata is None:
-            raise ConfigurationError(
-                f"{self.location()} is a parameter database without metadata (Type.FILESYSTEM)"
-            )
+        metadata = self._required_metadata()
         with self._changed:
-            self._metadata.update(version, means, episodes)
+            metadata.update(version, means, episodes)
 
     def set_numbers(self, numbers: Mapping[int, Mapping[str, float]]) -> None:
         """Set numbers in the metadata of versions, such as weights for ``$draw``.
@@ -106,17 +103,14 @@ class DatabaseWriter(ParameterDatabase):
         A tagged version without metadata gets some. NoSuchVersion for versions that are not there;
         ConfigurationError for the name of a mean, and in a database without metadata.
         """
-        if self._metadata is None:
-            raise ConfigurationError(
-                f"{self.location()} is a parameter database without metadata (Type.FILESYSTEM)"
-            )
+        metadata = self._required_metadata()
         with self._changed:
             tagged = {version for tag, version in self.list_tags().items() if tag != LATEST}
             for version in numbers:
                 if self.version_of(version) not in tagged:
                     raise NoSuchVersion(f"version {version} has no tag, and so no numbers")
             for version, values in numbers.items():
-                self._metadata.set_numbers(version, values)
+                metadata.set_numbers(version, values)
 
     def gc(self) -> list[int]:
         """Delete outdated versions and remains of killed writers; return the versions.
@@ -180,6 +174,13 @@ class DatabaseWriter(ParameterDatabase):
                 if metadata is not None and self._metadata is not None:
                     self._metadata.set(metadata)
             self._replace(index.with_tags(tags, version))
+
+    def _required_metadata(self) -> Metadata:
+        if self._metadata is None:
+            raise ConfigurationError(
+                f"{self.location()} is a parameter database without metadata (Type.FILESYSTEM)"
+            )
+        return self._metadata
 
     def _keep_metadata(self) -> None:
         if self._metadata is not None:

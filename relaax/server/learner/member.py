@@ -4,18 +4,14 @@ import json
 import logging
 from dataclasses import asdict, replace
 from pathlib import Path
+from typing import Any
 
 from relaax.algorithm_base import Checkpoint
 from relaax.checkpoints import BlobStore, CheckpointSaver, DirectoryStore
+from relaax.checkpoints.store import read_json
 from relaax.configuration import LearnerConfiguration
 from relaax.configuration.population_rules import merged
-from relaax.errors import (
-    BridgeError,
-    CheckpointError,
-    ConfigurationError,
-    DamagedCheckpoint,
-    ParameterServerAway,
-)
+from relaax.errors import BridgeError, CheckpointError, ConfigurationError, ParameterServerAway
 from relaax.parameters.training_watch import first_answer
 from relaax.populations.membership import Done, Order, WrongNumber
 from relaax.populations.stub import MemberStub
@@ -148,13 +144,11 @@ def with_order(configuration: LearnerConfiguration, order: Order) -> LearnerConf
 
 def _done_in(store: BlobStore, order: Order) -> Done | None:
     """Return what was done of an order with these checkpoints; None if it was not carried out."""
-    if FILE not in store.names():
-        return None
-    try:
-        content = json.loads(store.get(FILE))
+
+    def read(content: Any) -> Done | None:
         return Done(**content["done"]) if content["order"] == asdict(order) else None
-    except (DamagedCheckpoint, ValueError, KeyError, TypeError) as error:
-        raise CheckpointError(f"{FILE} in {store.location()} cannot be read: {error}") from error
+
+    return read_json(store, FILE, read)
 
 
 def _store_done(store: BlobStore, order: Order, done: Done) -> None:
