@@ -1,9 +1,10 @@
 """A Slurm cluster of real daemons: each node is a network namespace with a host name of its own."""
 
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 
-from networks import Machine, Network
+from networks import Machine, Network, network
 from processes import Process, Training, wait_for
 from programs import PATH, needs, program
 
@@ -80,3 +81,15 @@ class Slurm:
         return machine.command(
             "env", f"SLURM_CONF={self._file}", f"PATH={PATH}", *named, path, *arguments[1:]
         )
+
+
+@contextmanager
+def cluster(training: Training, count: int) -> Iterator[Slurm]:
+    """Yield a cluster of ``count`` nodes; after it no process of a job may be left."""
+    with network(training) as machines:
+        yield Slurm(training, machines, count)
+        left = [each.name() for each in training.survivors() if "slurm" not in each.name()]
+        training.close()
+        for process in training.survivors():  # what a slurmd that is killed leaves behind
+            process.kill()
+    assert not left

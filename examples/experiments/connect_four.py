@@ -12,6 +12,7 @@ The experiment connect_four_independent is for comparison: a policy for each sea
 tictactoe.py, and as many steps together.
 """
 
+from functools import partial
 from typing import Any
 
 from relaax.experiments import (
@@ -68,7 +69,7 @@ def inline(policy_name: str, identifier: Any = "latest") -> InferenceStream:
     )
 
 
-def trainer(policy_name: str, max_global_step: int) -> TrainerWorker:
+def trainer(policy_name: str, max_global_step: int, seed: int) -> TrainerWorker:
     """Return the trainer of a policy."""
     args = {
         "episode_len": 64,
@@ -81,7 +82,7 @@ def trainer(policy_name: str, max_global_step: int) -> TrainerWorker:
         "rewards_gamma": 1.0,
         "trace_decay": 0.9,
         "max_global_step": max_global_step,
-        "seed": 1,
+        "seed": seed,
     }
     return TrainerWorker(
         policy_name=policy_name,
@@ -95,6 +96,9 @@ def trainer(policy_name: str, max_global_step: int) -> TrainerWorker:
 
 class SelfPlay(Experiment):
     """One policy, which plays against its past versions from both seats."""
+
+    def __init__(self, seed: int = 1) -> None:
+        self.seed = seed
 
     def scheduling_setup(self) -> ExperimentScheduling:
         """Return how many workers there are."""
@@ -117,7 +121,7 @@ class SelfPlay(Experiment):
         )
         return ExperimentConfig(
             actors=[self._against_itself(), *(self._against_past(name) for name in PLAYERS)],
-            trainers=[trainer("default", STEPS)],
+            trainers=[trainer("default", STEPS, self.seed)],
             population_manager=[manager],
         )
 
@@ -152,6 +156,9 @@ class SelfPlay(Experiment):
 class IndependentLearners(Experiment):
     """A policy for each player, which learns against the other one's newest version."""
 
+    def __init__(self, seed: int = 1) -> None:
+        self.seed = seed
+
     def scheduling_setup(self) -> ExperimentScheduling:
         """Return how many workers there are."""
         return ExperimentScheduling(
@@ -171,9 +178,15 @@ class IndependentLearners(Experiment):
             ],
         )
         return ExperimentConfig(
-            actors=[actor, actor], trainers=[trainer(player, STEPS // 2) for player in PLAYERS]
+            actors=[actor, actor],
+            trainers=[trainer(player, STEPS // 2, self.seed) for player in PLAYERS],
         )
 
 
 register_experiment("connect_four", SelfPlay)
 register_experiment("connect_four_independent", IndependentLearners)
+for number in range(1, 4):
+    register_experiment(f"connect_four-seed{number}", partial(SelfPlay, seed=number))
+    register_experiment(
+        f"connect_four_independent-seed{number}", partial(IndependentLearners, seed=number)
+    )

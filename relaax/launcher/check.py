@@ -104,13 +104,15 @@ def check(processes: Sequence[Described], *, on_one_machine: bool = True) -> Fin
     and share no ports.
     """
     found, lines, is_read_whole = Findings(), [], True
+    mistaken: dict[str, list[str]] = {}
     for process in processes:
         if process.mistake and process.is_as_written:
-            found.mistakes.append(f"{process.name}: {process.mistake}")
+            mistaken.setdefault(process.mistake, []).append(process.name)
         elif process.program and process.is_as_written:
             lines.append(process)
         elif _OF_RELAAX.search(process.text) or not process.plays:
             is_read_whole = False
+    found.mistakes.extend(f"{', '.join(names)}: {text}" for text, names in mistaken.items())
     if on_one_machine:
         found.mistakes.extend(_shared_ports(lines))
         found.mistakes.extend(_shared_checkpoints(lines))

@@ -23,6 +23,9 @@ _FIRST_PORT = 7100
 #: Folders in that of the manifests.
 _FILES, _ENVIRONMENTS = "files", "environments"
 
+#: The folder of manifests until all of them are written.
+_NEW = "manifests.new"
+
 
 @dataclass(frozen=True)
 class ManifestOptions:
@@ -49,9 +52,11 @@ def write_manifests(
 ) -> None:
     """Write the manifests of a trial anew, and the files that its processes read.
 
-    ConfigurationError for what Kubernetes does not do.
+    ConfigurationError for what Kubernetes does not do; the manifests of before stay then.
     """
-    files = place.manifests / _FILES
+    folder = place.manifests.with_name(_NEW)
+    shutil.rmtree(folder, ignore_errors=True)  # of a run that was refused
+    files = folder / _FILES
     trial = Trial(
         experiment,
         Path(LEARNT) / place.experiment / place.trial,
@@ -67,7 +72,6 @@ def write_manifests(
             "worker_info: host_key and watch_keys: no effect with --on kubernetes, whose Jobs end "
             "by themselves: leave them out"
         )
-    shutil.rmtree(place.manifests, ignore_errors=True)
     for path, text in trial.files().items():
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")
@@ -87,10 +91,12 @@ def write_manifests(
     texts = manifests.of(processes)
     texts["kustomization.yaml"] = manifests.kustomization(list(texts), _FILES)
     for name, text in texts.items():
-        (place.manifests / name).write_text(text.replace(str(files), FILES), encoding="utf-8")
+        (folder / name).write_text(text.replace(str(files), FILES), encoding="utf-8")
     for path in trial.files():
         text = path.read_text(encoding="utf-8")
         path.write_text(text.replace(str(files), FILES), encoding="utf-8")
+    shutil.rmtree(place.manifests, ignore_errors=True)
+    folder.rename(place.manifests)
     place.record.unlink(missing_ok=True)  # status and others look at pods from now on
 
 

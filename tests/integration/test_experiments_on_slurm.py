@@ -7,9 +7,9 @@ from collections.abc import Iterator
 
 import pytest
 from cartpole_processes import EXAMPLE, PROCESSES, programs_of
-from networks import NEEDS_NAMESPACES, network
+from networks import NEEDS_NAMESPACES
 from processes import COMMANDS, Training
-from slurm import NEEDS_SLURM, Slurm
+from slurm import NEEDS_SLURM, Slurm, cluster
 
 pytestmark = [pytest.mark.integration, NEEDS_NAMESPACES, NEEDS_SLURM]
 
@@ -20,13 +20,8 @@ NODES = ["--nodes=2", "--ntasks=2", "--exclusive"]
 
 @pytest.fixture(name="slurm")
 def _slurm(training: Training) -> Iterator[Slurm]:
-    with network(training) as machines:
-        yield Slurm(training, machines, 2)
-        left = [each.name() for each in training.survivors() if "slurm" not in each.name()]
-        training.close()
-        for process in training.survivors():  # what a slurmd that is killed leaves behind
-            process.kill()
-    assert not left
+    with cluster(training, 2) as slurm:
+        yield slurm
 
 
 def command(training: Training, experiment: str, steps: int) -> list[str]:

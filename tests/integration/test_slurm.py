@@ -8,9 +8,9 @@ from collections.abc import Iterator
 
 import psutil
 import pytest
-from networks import NEEDS_NAMESPACES, network
+from networks import NEEDS_NAMESPACES
 from processes import COMMANDS, FAST_DA3C, SMALL_DA3C, Training
-from slurm import NEEDS_SLURM, Slurm
+from slurm import NEEDS_SLURM, Slurm, cluster
 
 pytestmark = [pytest.mark.integration, NEEDS_NAMESPACES, NEEDS_SLURM]
 
@@ -20,13 +20,8 @@ DEADLINE_S = 240.0
 
 @pytest.fixture(name="slurm")
 def _slurm(training: Training) -> Iterator[Slurm]:
-    with network(training) as machines:
-        yield Slurm(training, machines, 2)
-        left = [each.name() for each in training.survivors() if "slurm" not in each.name()]
-        training.close()
-        for process in training.survivors():  # what a slurmd that is killed leaves behind
-            process.kill()
-    assert not left
+    with cluster(training, 2) as slurm:
+        yield slurm
 
 
 def command(training: Training, *flags: str) -> list[str]:

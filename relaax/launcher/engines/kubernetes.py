@@ -254,5 +254,5 @@ def _text(documents: Sequence[Mapping[str, Any]]) -> str:
 
 class _Dumper(yaml.SafeDumper):
     def ignore_aliases(self, data: Any) -> bool:
-        """Write what is there twice twice: people read and change it."""
+        """Repeat a value in each of its places: people read and change the file."""
         return True

@@ -58,6 +58,12 @@ def test_a_mistake_in_the_algorithm_s_section_is_said_once(case):
     assert mistake.startswith(f"{case.path}: algorithm: learning_rats: no such key")
 
 
+def test_a_mistake_that_several_processes_read_is_said_once(case):
+    case.sections["algorithm"]["name"] = "sacc"
+    (mistake,) = case.check().mistakes
+    assert mistake.startswith(f"ps, learner, rlx: {case.path}: algorithm: name: unknown algorithm")
+
+
 def test_two_processes_at_one_port_are_named(case):
     case.sections["relaax-learner"]["--bind"] = "localhost:7000"
     assert "ps and learner both listen at port 7000: give one of them another --bind" in (

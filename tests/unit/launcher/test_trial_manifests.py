@@ -160,6 +160,18 @@ def test_an_environment_of_a_file_goes_with_the_files(run, tmp_path):
     assert words[last] == "/etc/relaax/environments/plant.py:Plant"
 
 
+def test_manifests_stay_where_new_ones_are_refused(run):
+    folder = render(run)
+    before = {path: path.read_text() for path in folder.rglob("*") if path.is_file()}
+    shown = run("show", EXAMPLE, "-e", "cartpole-remote")[1]
+    Path("twin.yaml").write_text(shown.replace("type_: ppo", "type_: ppoo"))
+    words = ["--on", "kubernetes", "--image", "my/relaax:2", "--access", "access.yaml"]
+    status, said = run("run", "twin.yaml", "-e", "cartpole-remote", *words)
+    assert status == 2
+    assert "did you mean ppo?" in said
+    assert {path: path.read_text() for path in folder.rglob("*") if path.is_file()} == before
+
+
 def test_other_commands_name_kubectl_for_a_trial_in_kubernetes(run):
     render(run)
     for name, ask in (
