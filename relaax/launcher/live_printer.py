@@ -3,7 +3,8 @@
 import os
 import shutil
 import signal
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import islice
 from typing import Any, TextIO
 
 from honcho.printer import Printer
@@ -18,8 +19,11 @@ from relaax.launcher.run_record import RunRecorder
 from relaax.parameters.process.progress import TrainingProgress, counted
 from relaax.telemetry.live_lines import GROUPS, MARK, LiveLine, can_draw_on, combined
 
-#: A bar needs so many columns, and so many rows beside those of the log.
+#: A bar needs so many columns, and so many rows with those of the log.
 _BAR_COLUMNS, _BAR_ROWS = 50, 6
+
+#: So many rows are left to the log.
+_LOG_ROWS = 4
 
 #: Columns of the name of a group.
 _NAME_COLUMNS = max(map(len, GROUPS))
@@ -41,9 +45,10 @@ def state_in(line: str) -> TrainingProgress | LiveLine | None:
 
 
 class ProgressView:
-    """Draws a progress line below the log: a bar and the figures, or one row where space is short.
+    """Draws the progress below the log: a bar and the figures, or one row where space is short.
 
-    Below them is a row for each group of processes, as far as there is room.
+    Several trainings, such as those of the policies of an experiment, have a row each. Below them
+    is a row for each group of processes, as far as there is room.
 
     It returns text for the terminal that ``stream`` is. Rows are cut to the width, so that
     they can be erased again.
@@ -57,10 +62,12 @@ class ProgressView:
         #: Lengths of the rows that are on the terminal.
         self._shown: list[int] = []
 
-    def draw(self, progress: TrainingProgress | None, groups: Sequence[LiveLine] = ()) -> str:
-        """Return the rows that show ``progress`` and ``groups``, if there are any."""
+    def draw(
+        self, progress: Mapping[str, TrainingProgress], groups: Sequence[LiveLine] = ()
+    ) -> str:
+        """Return the rows that show ``groups``, and the ``progress`` by the name of a training."""
         columns, rows = shutil.get_terminal_size()
-        wanted = (progress, tuple(groups), columns, rows)
+        wanted = (dict(sorted(progress.items())), tuple(groups), columns, rows)
         if self._rendered_for != wanted:
             self._rendered_for = wanted
             self._rendered = self._rows(*wanted)
@@ -82,19 +89,26 @@ class ProgressView:
 
     def _rows(
         self,
-        progress: TrainingProgress | None,
+        progress: dict[str, TrainingProgress],
         groups: tuple[LiveLine, ...],
         columns: int,
         rows: int,
     ) -> str:
+        trainings = list(progress.values())
         if columns < _BAR_COLUMNS or rows < _BAR_ROWS:
-            return "" if progress is None else str(progress)[: columns - 1]
+            return str(trainings[0])[: columns - 1] if trainings else ""
         parts: list[Table | Text] = []
-        if progress is not None:
-            parts += [_bar(progress), _figures(progress)]
-            if progress.standstill:
-                parts.append(Text(progress.standstill, style="yellow", overflow="fold"))
-        below = [_group(group) for group in groups[: max(0, rows - _BAR_ROWS)]]
+        if len(trainings) > 1:
+            parts.append(_bars(dict(islice(progress.items(), rows - _LOG_ROWS))))
+        elif trainings:
+            parts += [_bar(trainings[0]), _figures(trainings[0])]
+        room = max(0, rows - _LOG_ROWS - max(2, len(trainings)))
+        parts += [
+            Text(each.standstill, style="yellow", overflow="fold")
+            for each in trainings
+            if each.standstill
+        ]
+        below = [_group(group) for group in groups[:room]]
         with self._console.capture() as captured:
             self._console.print(Group(*parts, *below), width=columns - 1)
         return captured.get().rstrip("\n")
@@ -102,21 +116,40 @@ class ProgressView:
 
 def _bar(progress: TrainingProgress) -> Table:
     """Return the bar, with the part that is done, the rate, checkpoints, and the time left."""
-    fraction = progress.fraction()
-    table = Table.grid(padding=(0, 1), expand=True)
-    table.add_column()
-    table.add_column(ratio=1)
-    table.add_column(justify="right", no_wrap=True)
-    end = [f"{progress.steps_per_s:,.0f}/s"]
-    if fraction is not None:
-        end.insert(0, f"{fraction:.0%}")
-    end.append(counted(progress.checkpoints, "checkpoint"))
+    end = [*_rate(progress), counted(progress.checkpoints, "checkpoint")]
     if progress.seconds_left is not None:
         end.append(progress.time_left())
-    # Without a last step it has no end: rich draws it without one, too.
-    bar = ProgressBar(total=None if fraction is None else 1.0, completed=fraction or 0.0)
-    table.add_row("training", bar, "  ".join(end))
+    table = _table_of_bars()
+    table.add_row("training", _drawn(progress), "  ".join(end))
     return table
+
+
+def _bars(progress: Mapping[str, TrainingProgress]) -> Table:
+    """Return a bar for each training, with the part that is done, the rate and the return."""
+    table = _table_of_bars()
+    for name, each in progress.items():
+        table.add_row(name, _drawn(each), "  ".join([*_rate(each), each.returns()]))
+    return table
+
+
+def _table_of_bars() -> Table:
+    table = Table.grid(padding=(0, 1), expand=True)
+    table.add_column(no_wrap=True)
+    table.add_column(ratio=1)
+    table.add_column(justify="right", no_wrap=True)
+    return table
+
+
+def _drawn(progress: TrainingProgress) -> ProgressBar:
+    fraction = progress.fraction()
+    # Without a last step it has no end: rich draws it without one, too.
+    return ProgressBar(total=None if fraction is None else 1.0, completed=fraction or 0.0)
+
+
+def _rate(progress: TrainingProgress) -> list[str]:
+    fraction = progress.fraction()
+    done = [] if fraction is None else [f"{fraction:.0%}"]
+    return [*done, f"{progress.steps_per_s:,.0f}/s"]
 
 
 def _figures(progress: TrainingProgress) -> Text:
@@ -155,7 +188,8 @@ class LivePrinter:
         self._log = log
         self._record = record
         self._view = ProgressView(stream) if can_draw_on(stream) else None
-        self._progress: TrainingProgress | None = None
+        #: The newest progress of each training, by the name of its parameter server.
+        self._progress: dict[str, TrainingProgress] = {}
         #: The newest live line of each process, by its name.
         self._lines: dict[str, LiveLine] = {}
 
@@ -210,10 +244,14 @@ class LivePrinter:
         """Print the last progress as lines of its own, in the place of the rows that showed it."""
         if self._view is None:
             return
-        last = [*map(str, self._groups()), *([str(self._progress)] if self._progress else [])]
+        trainings = [
+            f"{name}: {each}" if len(self._progress) > 1 else str(each)
+            for name, each in sorted(self._progress.items())
+        ]
+        last = [*map(str, self._groups()), *trainings]
         if last:
             print(f"{self._view.erase()}{chr(10).join(last)}", file=self._stream, flush=True)
-        self._progress = None
+        self._progress.clear()
         self._lines.clear()
 
     def _print(self, message: Any, state: TrainingProgress | LiveLine | None) -> None:
@@ -223,7 +261,7 @@ class LivePrinter:
         self._stream.write(self._view.erase())
         match state:
             case TrainingProgress():
-                self._progress = state
+                self._progress[message.name] = state
             case LiveLine():
                 self._lines[message.name] = state
             case None:
