@@ -137,16 +137,24 @@ class VanillaPbt(_Rule):
         return found
 
 
-class SelfPlay(_Rule):
-    """The ``args`` of ``self_play``: how often which past version is the opponent."""
-
-    members: ClassVar[tuple[int, int | None]] = (1, 1)
-    copies: ClassVar[bool] = False
+class Weighting(_Rule):
+    """How often which past version is the opponent of a learner."""
 
     #: With the win rate p of the newest policy against a version: (1 - p) ** power, p * (1 - p), or
     #: 1 for each.
     weighting: Literal["hard", "variance", "uniform"] = "hard"
     power: PositiveFloat = 2.0
+
+    @model_validator(mode="after")
+    def _has_effect(self) -> Self:
+        if self.weighting != "hard" and "power" in self.model_fields_set:
+            raise ValueError(f"power: no effect with the weighting {self.weighting}")
+        return self
+
+
+class Ratings(_Rule):
+    """How games count in win rates and ratings."""
+
     #: A game has half of its weight in the win rate after so many later games of the version.
     half_life_games: PositiveFloat = 50.0
     #: So many games, half of them won, are thought to have been before the first one.
@@ -154,11 +162,12 @@ class SelfPlay(_Rule):
     #: The rating changes by so much at most with a game.
     elo_step: PositiveFloat = 16.0
 
-    @model_validator(mode="after")
-    def _has_effect(self) -> Self:
-        if self.weighting != "hard" and "power" in self.model_fields_set:
-            raise ValueError(f"power: no effect with the weighting {self.weighting}")
-        return self
+
+class SelfPlay(Weighting, Ratings):
+    """The ``args`` of ``self_play``: the one policy learns against its own past versions."""
+
+    members: ClassVar[tuple[int, int | None]] = (1, 1)
+    copies: ClassVar[bool] = False
 
 
 class Psro(_Rule):

@@ -8,8 +8,8 @@
 ``vanilla_pbt``      decides which member takes the parameters of which other
 ``manager``          carries out these decisions
 ``record``           who copied whom, in a table and a plot
-``self_play``        how often a policy plays against which past version, and ratings
-``self_play_manager``  sets these as numbers of the versions
+``league``           how often a learner plays against which past version, and ratings
+``league_manager``   sets these as numbers of the versions, also for self-play
 ``meta_game``        equilibria of zero-sum games, and how far from one mixtures are
 ``cells``            in which order versions of two policies play one another
 ``psro``             the versions of two players, their payoffs and mixtures

@@ -11,13 +11,15 @@ from relaax.configuration.algorithm_loader import load_algorithm, make_config
 from relaax.configuration.population_rules import PopulationFile, Psro, SelfPlay, VanillaPbt, merged
 from relaax.errors import ConfigurationError
 from relaax.parameters.stub import Bridge
+from relaax.populations.league import Ladder
+from relaax.populations.league_manager import LeagueManager
 from relaax.populations.manager import PopulationManager
 from relaax.populations.members import MemberPlace, Members
 from relaax.populations.psro_manager import PsroManager
 from relaax.populations.record import PopulationRecord
-from relaax.populations.self_play_manager import SelfPlayManager
 from relaax.populations.stub import MemberStub
 from relaax.populations.vanilla_pbt import VanillaPopulation
+from relaax.telemetry.metrics import Metrics
 
 
 class Manager(Protocol):
@@ -50,6 +52,11 @@ class Told:
         places = {name: MemberPlace(stub) for name, stub in self.stubs.items()}
         return Members(places, self.rules.population_sample_stream)
 
+    def metrics(self) -> dict[str, Metrics]:
+        """Return the metrics of each member's training."""
+        opened = {name: closing(Bridge(server)) for name, server in self.servers.items()}
+        return {name: self.resources.enter_context(each).metrics() for name, each in opened.items()}
+
 
 def _vanilla_pbt(rule: VanillaPbt, told: Told) -> Manager:
     given = told.rules.initial_hyperparams
@@ -63,9 +70,9 @@ def _vanilla_pbt(rule: VanillaPbt, told: Told) -> Manager:
 
 
 def _self_play(rule: SelfPlay, told: Told) -> Manager:
-    (server,) = told.servers.values()
-    bridge = told.resources.enter_context(closing(Bridge(server)))
-    return SelfPlayManager(rule, told.members(), bridge.metrics(), told.store)
+    (name,) = told.stubs
+    games = {name: told.members()}
+    return LeagueManager(Ladder(rule, {name: rule}), games, told.metrics(), told.store, "self_play")
 
 
 def _psro(rule: Psro, told: Told) -> Manager:

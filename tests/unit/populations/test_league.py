@@ -1,4 +1,4 @@
-"""Self-play: win rates against past versions, weights, ratings, and a manager that sets them."""
+"""Self-play and leagues: win rates against past versions, weights, ratings, and their manager."""
 
 import contextlib
 
@@ -10,19 +10,38 @@ from relaax.checkpoints import DirectoryStore
 from relaax.configuration.population_rules import population_rule
 from relaax.errors import ConfigurationError
 from relaax.parameters.database import DatabaseWriter, Metadata, SqliteMetadata
+from relaax.populations.league import FIRST_ELO, Ladder
+from relaax.populations.league_manager import LeagueManager
 from relaax.populations.members import MemberPlace, Members
 from relaax.populations.membership import EvaluatedEpisode, Membership
-from relaax.populations.self_play import FIRST_ELO, SelfPlayLadder
-from relaax.populations.self_play_manager import TABLE, SelfPlayManager
 from relaax.telemetry.metrics import Metrics
 
 TAGS = {10: "20261129_000001", 20: "20261129_000002"}
 
 
-def ladder(**args):
-    found = SelfPlayLadder(population_rule("self_play", args))
-    found.note_tags(TAGS)
-    return found
+class OfOne:
+    """A ladder of one policy, which plays against its past versions."""
+
+    def __init__(self, **args):
+        rule = population_rule("self_play", args)
+        self.ladder = Ladder(rule, {"default": rule})
+        self.note_tags(TAGS)
+
+    @property
+    def newest(self):
+        return self.ladder.newest["default"]
+
+    def note_tags(self, tags):
+        self.ladder.note_tags("default", tags)
+
+    def note(self, episodes):
+        return self.ladder.note("default", "default", episodes)
+
+    def win_rate(self, version):
+        return self.ladder.win_rate("default", self.ladder.tagged["default"][version])
+
+    def weight(self, version):
+        return self.ladder.weight("default", self.ladder.tagged["default"][version])
 
 
 def lost_by(version, count):
@@ -30,7 +49,7 @@ def lost_by(version, count):
 
 
 def test_few_games_say_little_and_many_say_all():
-    found = ladder(prior_games=4, half_life_games=1e9)
+    found = OfOne(prior_games=4, half_life_games=1e9)
     assert found.win_rate(10) == 0.5
     found.note(lost_by(10, 4))
     assert found.win_rate(10) == pytest.approx(6 / 8)
@@ -41,7 +60,7 @@ def test_few_games_say_little_and_many_say_all():
 
 
 def test_recent_games_count_more():
-    found = ladder(half_life_games=10, prior_games=0.001)
+    found = OfOne(half_life_games=10, prior_games=0.001)
     found.note(lost_by(10, 1000))
     found.note([EvaluatedEpisode(10, 1.0)] * 10)
     assert found.win_rate(10) == pytest.approx(0.5, abs=0.001)
@@ -49,7 +68,7 @@ def test_recent_games_count_more():
 
 def test_weights_follow_alphastar():
     found = {
-        name: ladder(weighting=name, prior_games=1, half_life_games=1e9)
+        name: OfOne(weighting=name, prior_games=1, half_life_games=1e9)
         for name in ("hard", "variance", "uniform")
     }
     for each in found.values():
@@ -60,29 +79,30 @@ def test_weights_follow_alphastar():
     assert found["variance"].weight(10) == pytest.approx(p * (1 - p))
     assert found["uniform"].weight(10) == found["uniform"].weight(20) == 1.0
     with pytest.raises(ConfigurationError, match="power: no effect with the weighting uniform"):
-        ladder(weighting="uniform", power=3)
+        OfOne(weighting="uniform", power=3)
 
 
 def test_a_rating_rises_by_what_a_victory_was_not_expected():
-    found = ladder(elo_step=32)
+    found = OfOne(elo_step=32)
     found.note(lost_by(10, 1))
-    assert found.elo == FIRST_ELO + 16  # equal ratings: half a point was expected
+    assert found.newest.elo == FIRST_ELO + 16  # equal ratings: half a point was expected
     found.note_tags({**TAGS, 30: "20261129_000003"})
-    assert [each.elo for each in found.opponents.values()] == [FIRST_ELO, FIRST_ELO, FIRST_ELO + 16]
-    before = found.elo
+    ratings = [each.elo for each in found.ladder.tagged["default"].values()]
+    assert ratings == [FIRST_ELO, FIRST_ELO, FIRST_ELO + 16]
+    before = found.newest.elo
     found.note([EvaluatedEpisode(30, 1.0)])
-    assert found.elo == before - 16
+    assert found.newest.elo == before - 16
     # Against an opponent 400 points below, 10 of 11 points are expected.
-    found.elo = FIRST_ELO + 400
+    found.newest.elo = FIRST_ELO + 400
     found.note([EvaluatedEpisode(20, 0.0)])
-    assert found.elo == pytest.approx(FIRST_ELO + 400 + 32 * (1 / 2 - 10 / 11))
+    assert found.newest.elo == pytest.approx(FIRST_ELO + 400 + 32 * (1 / 2 - 10 / 11))
 
 
 def test_games_of_other_versions_do_not_count_and_other_returns_are_refused():
-    found = ladder()
+    found = OfOne()
     assert found.note(lost_by(15, 3)) == 0
-    assert found.elo == FIRST_ELO
-    with pytest.raises(ConfigurationError, match=r"version 10 has the return 0\.5: a game"):
+    assert found.newest.elo == FIRST_ELO
+    with pytest.raises(ConfigurationError, match=r"version 10 of 'default' has the return 0\.5: a"):
         found.note([EvaluatedEpisode(10, 0.5)])
 
 
@@ -111,9 +131,10 @@ class Training:
 
     def manager(self):
         """A manager as it starts, again too."""
-        members = Members({"default": MemberPlace(self.stub)}, "population")
+        games = {"default": Members({"default": MemberPlace(self.stub)}, "population")}
         rule = population_rule("self_play", {"prior_games": 2})
-        return SelfPlayManager(rule, members, self.metrics, self.store)
+        ladder, metrics = Ladder(rule, {"default": rule}), {"default": self.metrics}
+        return LeagueManager(ladder, games, metrics, self.store, "self_play")
 
 
 @pytest.fixture(name="training")
@@ -134,8 +155,9 @@ def test_a_manager_sets_weights_and_ratings_of_versions(training):
     ((name, rating),) = training.metrics.values
     assert (name, FIRST_ELO < rating < FIRST_ELO + 8) == ("elo", True)
     manager.write()
-    lines = training.store.get(TABLE).decode().splitlines()
+    lines = training.store.get("self_play.csv").decode().splitlines()
     assert [line.split(",")[0] for line in lines] == ["version", "10", "20"]
+    assert lines[0] == "version,tag,elo,win_rate,pfsp,games"
     assert lines[1].startswith("10,20261129_000001,1000.0,0.749")
     assert lines[1].endswith(",2")
 
@@ -150,7 +172,7 @@ def test_a_manager_that_is_killed_counts_each_game_once(training):
     report(training.membership, 0.0, version=10)
     again.advance()
     again.write()
-    assert training.store.get(TABLE).decode().splitlines()[1].endswith(",3")
+    assert training.store.get("self_play.csv").decode().splitlines()[1].endswith(",3")
     training.database.push(values(30), 30, ["20261129_000003"])
     again.advance()
     assert training.database.metadata_of(30).md["elo"] == training.metrics.values[-1][1]

@@ -1,0 +1,166 @@
+"""The manager of learners that play against past versions: self-play, and leagues."""
+
+import csv
+import io
+import json
+import logging
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict
+from functools import partial
+from typing import Any
+
+from relaax.checkpoints import BlobStore
+from relaax.checkpoints.store import read_json
+from relaax.errors import BridgeError, CheckpointError
+from relaax.populations.league import Games, Ladder, Opponent
+from relaax.populations.members import Members
+from relaax.populations.stub import MemberStub
+from relaax.processes.identifiers import is_time_tag
+from relaax.telemetry.metrics import Metrics
+
+_log = logging.getLogger(__name__)
+
+#: Names of numbers in the metadata of a version, and of a metric. In a league that of a weight goes
+#: on with the learner's: ``pfsp_main``.
+WEIGHT, ELO = "pfsp", "elo"
+
+#: A weight is set anew when it has changed by so much.
+_CHANGE = 0.005
+
+
+class LeagueManager:
+    """Sets weights and ratings of the tagged versions of all policies.
+
+    ``games`` has for each learner the policies with its stream, to which their versions report.
+    ``metrics`` are those of each policy's training. The files in ``store`` have the ``name``. What
+    the manager knows is there before anything is set, together with the count of games: after
+    ``kill -9`` each game counts once, unless the parameter server has been started again, too.
+    """
+
+    interval_s = 1.0
+
+    def __init__(
+        self,
+        ladder: Ladder,
+        games: Mapping[str, Members],
+        metrics: Mapping[str, Metrics],
+        store: BlobStore,
+        name: str,
+    ) -> None:
+        self._ladder = ladder
+        self._games = games
+        self._metrics = metrics
+        self._store = store
+        self._state, self._table = f"{name}.json", f"{name}.csv"
+        #: By learner: what is behind the names of its numbers.
+        self._suffixes = {each: f"_{each}" if len(games) > 1 else "" for each in games}
+        #: By learner and policy: the weights that are in the metadata, by version.
+        self._set: dict[tuple[str, str], dict[int, float]] = {}
+        self._restore()
+
+    def advance(self) -> None:
+        """Take new games and tags, and set what has changed."""
+        for learner, members in self._games.items():
+            members.each(partial(self._look_at, learner))
+
+    def write(self) -> None:
+        """Write the table; a failure is a warning."""
+        text = io.StringIO()
+        writer = csv.DictWriter(text, self._columns(), lineterminator="\n", extrasaction="ignore")
+        writer.writeheader()
+        writer.writerows(self._rows())
+        self._put(self._table, text.getvalue())
+
+    def _columns(self) -> list[str]:
+        policy = ["policy"] if len(self._games) > 1 else []
+        numbers = ("win_rate", WEIGHT, "games")
+        each = (f"{name}{suffix}" for suffix in self._suffixes.values() for name in numbers)
+        return [*policy, "version", "tag", ELO, *each]
+
+    def _rows(self) -> Iterator[dict[str, object]]:
+        """Yield a line for each tagged version of each policy."""
+        for policy, versions in self._ladder.tagged.items():
+            for version, each in versions.items():
+                row = {
+                    "policy": policy,
+                    "version": version,
+                    "tag": each.tag,
+                    ELO: f"{each.elo:.1f}",
+                }
+                for learner, suffix in self._suffixes.items():
+                    row[f"win_rate{suffix}"] = f"{self._ladder.win_rate(learner, each):.4f}"
+                    row[f"{WEIGHT}{suffix}"] = f"{self._ladder.weight(learner, each):.4f}"
+                    row[f"games{suffix}"] = each.games.get(learner, Games()).played
+                yield row
+
+    def _look_at(self, learner: str, policy: str) -> None:
+        """Take new games of a policy's versions against a learner, and set its weights there."""
+        members, tagged = self._games[learner], self._ladder.tagged
+        stub = members.places[policy].stub
+        before, known = dict(members.seen), set(tagged[policy])
+        episodes = members.new_episodes(policy)
+        try:
+            tags = stub.versions().tags
+        except BridgeError:
+            members.seen.update(before)  # they come again
+            raise
+        self._ladder.note_tags(policy, {of: tag for tag, of in tags.items() if is_time_tag(tag)})
+        count = self._ladder.note(learner, policy, episodes)
+        if count or known != set(tagged[policy]) or before != members.seen:
+            self._keep()
+        for name in {learner, policy} if count else ():
+            self._metrics[name].scalar(ELO, self._ladder.newest[name].elo)
+        self._set_numbers(learner, policy, stub)
+
+    def _set_numbers(self, learner: str, policy: str, stub: MemberStub) -> None:
+        """Set what has changed in the metadata of a policy's versions."""
+        opponents, now = self._ladder.tagged[policy], self._set.setdefault((learner, policy), {})
+        weights = {of: self._ladder.weight(learner, each) for of, each in opponents.items()}
+        changed = {
+            of: weight
+            for of, weight in weights.items()
+            if of not in now or abs(weight - now[of]) > _CHANGE
+        }
+        if changed:
+            name = f"{WEIGHT}{self._suffixes[learner]}"
+            stub.set_numbers(
+                {of: {name: weight, ELO: opponents[of].elo} for of, weight in changed.items()}
+            )
+            now |= changed
+
+    def _keep(self) -> None:
+        ladder = self._ladder
+        state = {
+            "seen": {learner: members.seen for learner, members in self._games.items()},
+            "newest": {policy: asdict(each) for policy, each in ladder.newest.items()},
+            "tagged": {
+                policy: {version: asdict(each) for version, each in versions.items()}
+                for policy, versions in ladder.tagged.items()
+            },
+        }
+        self._put(self._state, json.dumps(state))
+
+    def _put(self, name: str, text: str) -> None:
+        try:
+            self._store.put(name, text.encode())
+        except CheckpointError as error:
+            _log.warning("the record of the games is not written: %s", error)
+
+    def _restore(self) -> None:
+        """Go on with what a manager before has kept; CheckpointError if it cannot be read."""
+        read_json(self._store, self._state, self._take)
+
+    def _take(self, state: Any) -> None:
+        for learner, members in self._games.items():
+            seen = state["seen"][learner].items()
+            members.seen.update({name: (int(first), int(count)) for name, (first, count) in seen})
+        for policy in self._ladder.newest:
+            self._ladder.newest[policy] = _opponent(state["newest"][policy])
+            self._ladder.tagged[policy] = {
+                int(version): _opponent(each) for version, each in state["tagged"][policy].items()
+            }
+
+
+def _opponent(state: Any) -> Opponent:
+    games = {learner: Games(**each) for learner, each in state["games"].items()}
+    return Opponent(state["tag"], float(state["elo"]), games)
