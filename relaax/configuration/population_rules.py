@@ -3,7 +3,7 @@
 import copy
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Literal, Self, TypeAlias, TypeGuard
+from typing import Annotated, Any, ClassVar, Literal, Self, TypeGuard
 
 from pydantic import (
     BaseModel,
@@ -106,13 +106,22 @@ class Resample(_Rule):
         return self
 
 
-class VanillaPbt(_Rule):
-    """The ``args`` of ``vanilla_pbt``."""
+class PopulationRule(_Rule):
+    """The ``args`` of a population algorithm."""
 
     #: So many members at least, and at most; None: any number.
-    members: ClassVar[tuple[int, int | None]] = (2, None)
+    members: ClassVar[tuple[int, int | None]]
     #: Whether members take parameters and hyperparameters of one another.
-    copies: ClassVar[bool] = True
+    copies: ClassVar[bool] = False
+    #: Whether episodes of all members are reported to one population_sample_stream.
+    has_one_stream: ClassVar[bool] = True
+
+
+class VanillaPbt(PopulationRule):
+    """The ``args`` of ``vanilla_pbt``."""
+
+    members = (2, None)
+    copies = True
 
     #: A member is ready when its newest evaluated version is so many updates newer than when it was
     #: ready last.
@@ -163,18 +172,44 @@ class Ratings(_Rule):
     elo_step: PositiveFloat = 16.0
 
 
-class SelfPlay(Weighting, Ratings):
+class SelfPlay(Weighting, Ratings, PopulationRule):
     """The ``args`` of ``self_play``: the one policy learns against its own past versions."""
 
-    members: ClassVar[tuple[int, int | None]] = (1, 1)
-    copies: ClassVar[bool] = False
+    members = (1, 1)
 
 
-class Psro(_Rule):
+class Learner(Weighting):
+    """A policy of a league as a learner."""
+
+    #: Its opponents report their games to this stream.
+    stream: Annotated[str, Field(min_length=1)]
+
+
+class League(Ratings, PopulationRule):
+    """The ``args`` of ``league``: policies learn against past versions of one another."""
+
+    members = (2, None)
+    has_one_stream = False
+
+    #: By policy.
+    learners: dict[str, Learner]
+
+    @model_validator(mode="after")
+    def _has_a_stream_for_each(self) -> Self:
+        first: dict[str, str] = {}
+        for name, each in self.learners.items():
+            if first.setdefault(each.stream, name) != name:
+                raise ValueError(
+                    f"learners: {first[each.stream]} and {name} have the stream {each.stream!r}: "
+                    "each needs one of its own, so that it is known whose games they are"
+                )
+        return self
+
+
+class Psro(PopulationRule):
     """The ``args`` of ``psro``: policy-space response oracles."""
 
-    members: ClassVar[tuple[int, int | None]] = (2, 2)
-    copies: ClassVar[bool] = False
+    members = (2, 2)
 
     #: Both populations get a version when both policies have so many updates against the mixtures.
     oracle_updates: PositiveInt
@@ -183,18 +218,16 @@ class Psro(_Rule):
     games_per_cell: PositiveInt = 1
 
 
-#: The rule of a population.
-Rule: TypeAlias = VanillaPbt | SelfPlay | Psro
-
 #: The keys of ``population_algorithm`` in the file of a population, by its ``type_``.
-ALGORITHMS: Mapping[str, type[Rule]] = {
+ALGORITHMS: Mapping[str, type[PopulationRule]] = {
     "vanilla_pbt": VanillaPbt,
     "self_play": SelfPlay,
+    "league": League,
     "psro": Psro,
 }
 
 
-def population_rule(type_: str, args: Mapping[str, Any]) -> Rule:
+def population_rule(type_: str, args: Mapping[str, Any]) -> PopulationRule:
     """Return the rule of a population; ConfigurationError for a type or a key that is unknown."""
     if type_ not in ALGORITHMS:
         raise ConfigurationError(
@@ -209,6 +242,18 @@ def population_rule(type_: str, args: Mapping[str, Any]) -> Rule:
         ) from error
 
 
+def stream_mistake(type_: str, rule: PopulationRule, is_given: bool) -> str | None:
+    """Return why a population cannot have a population_sample_stream, or needs one."""
+    if rule.has_one_stream and not is_given:
+        return f"population_sample_stream: {type_} needs the stream that its episodes go to"
+    if is_given and not rule.has_one_stream:
+        return (
+            f"population_sample_stream: no effect with {type_}, whose learners each have a stream "
+            "of their own"
+        )
+    return None
+
+
 class PopulationAlgorithm(_Rule):
     """A population algorithm by its name, and its arguments."""
 
@@ -220,8 +265,8 @@ class PopulationFile(_Rule):
     """What a population's manager is told, as YAML."""
 
     population_algorithm: PopulationAlgorithm
-    #: The evaluated episodes of this stream count.
-    population_sample_stream: str
+    #: The evaluated episodes of this stream count; "" where the rule names others.
+    population_sample_stream: str = ""
     #: Keys of the algorithm's section of each member, in the place of those of its configuration.
     initial_hyperparams: dict[str, dict[str, Any]] = Field(default_factory=dict)
 
@@ -233,6 +278,14 @@ class PopulationFile(_Rule):
         except ValidationError as error:
             raise ConfigurationError("; ".join(f"{path}: {e}" for e in explain(error))) from error
 
-    def rule(self) -> Rule:
-        """Return the rule; ConfigurationError for a type or a key that is unknown."""
-        return population_rule(self.population_algorithm.type_, self.population_algorithm.args)
+    def rule(self) -> PopulationRule:
+        """Return the rule; ConfigurationError for a type or a key that is unknown.
+
+        The same for a stream that is missing, or has no effect.
+        """
+        type_ = self.population_algorithm.type_
+        rule = population_rule(type_, self.population_algorithm.args)
+        mistake = stream_mistake(type_, rule, bool(self.population_sample_stream))
+        if mistake is not None:
+            raise ConfigurationError(mistake)
+        return rule

@@ -10,6 +10,7 @@
 ``version_checks`` the same about versions of policies
 ``eval_checks`` the same about evaluations
 ``population_checks`` the same about populations
+``league_checks`` the same about the learners and opponents of self-play and leagues
 ``population``   what the processes of a population are told
 ``curriculum_checks`` the same about curricula
 ``routes``       where a trial's processes listen, and how its actors reach them

@@ -5,12 +5,9 @@ from collections.abc import Iterator
 from relaax.configuration.actor_agents import AgentSamples
 from relaax.experiments.curriculum_checks import mistakes_of_curricula
 from relaax.experiments.eval_checks import mistakes_of_evaluations, unused_evaluations
+from relaax.experiments.league_checks import mistakes_of_opponents
 from relaax.experiments.policies import section_of
-from relaax.experiments.population_checks import (
-    mistakes_of_opponents,
-    mistakes_of_populations,
-    unused_populations,
-)
+from relaax.experiments.population_checks import mistakes_of_populations, unused_populations
 from relaax.experiments.stream_checks import buffers_of, mistakes_of_streams, unused_streams
 from relaax.experiments.version_checks import mistakes_of_versions
 from relaax.experiments.workers import ActorWorker, AgentSpec, InferenceStream, SampleStream

@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator
 from itertools import groupby
 
+from relaax.experiments.population import streams_of
 from relaax.experiments.stream_checks import buffers_of
 from relaax.experiments.workers import ActorWorker, AgentSpec, InferenceStream, SampleStream
 from relaax.experiments.written import NamedExperiment
@@ -97,7 +98,7 @@ def _learning(
             taker = _id(_EVALUATIONS, f"{manager.policy_name}/{manager.tag}")
             yield _arrow(name, f"episodes of {spec.index_regex}: {stream.stream_name}", taker)
     for number, population in enumerate(experiment.config.population_manager):
-        if population.population_sample_stream.stream_name == stream.stream_name:
+        if stream.stream_name in streams_of(population):
             taker = _id(_POPULATIONS, str(number))
             yield _arrow(name, f"episodes of {spec.index_regex}: {stream.stream_name}", taker)
     for trainer in experiment.config.trainers:

@@ -2,7 +2,8 @@
 
 from typing import Any
 
-from relaax.configuration.population_rules import population_rule
+from relaax.configuration.population_rules import League, SelfPlay, population_rule
+from relaax.errors import ConfigurationError
 from relaax.experiments.policies import args_of
 from relaax.experiments.workers import PopulationManager, TrainerWorker
 from relaax.experiments.written import NamedExperiment
@@ -26,12 +27,31 @@ def copies(manager: PopulationManager) -> bool:
     return population_rule(algorithm.type_, algorithm.args).copies
 
 
+def streams_of(manager: PopulationManager) -> dict[str, str | None]:
+    """Return the streams whose episodes a population's manager takes, by their names.
+
+    Each has the member against whose newest version past versions have played there; None where
+    episodes are a member's own.
+    """
+    algorithm, given = manager.population_algorithm, manager.population_sample_stream
+    try:
+        rule = population_rule(algorithm.type_, algorithm.args)
+    except ConfigurationError:  # it is said of the algorithm
+        rule = None
+    if isinstance(rule, League):
+        return {each.stream: name for name, each in rule.learners.items()}
+    if given is None:
+        return {}
+    return {given.stream_name: manager.population[0] if isinstance(rule, SelfPlay) else None}
+
+
 def population_file(experiment: NamedExperiment, manager: PopulationManager) -> dict[str, Any]:
     """Return what the manager of a population reads."""
     trainers = {each.policy_name: each for each in reversed(experiment.config.trainers)}
+    stream = manager.population_sample_stream
     return {
         "population_algorithm": manager.population_algorithm.model_dump(mode="json"),
-        "population_sample_stream": manager.population_sample_stream.stream_name,
+        "population_sample_stream": "" if stream is None else stream.stream_name,
         "initial_hyperparams": {
             name: hyperparameters_of(experiment, trainers[name])
             for name in (manager.population if copies(manager) else ())

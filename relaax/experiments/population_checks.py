@@ -6,32 +6,28 @@ from typing import Any
 
 from relaax.configuration.population_rules import (
     PSRO_TAG,
+    League,
+    PopulationRule,
     Psro,
-    Rule,
+    SelfPlay,
     VanillaPbt,
     is_number,
     population_rule,
+    stream_mistake,
     value_at,
 )
 from relaax.errors import ConfigurationError
 from relaax.experiments.eval_checks import evaluating, mistakes_of_evaluated_stream
-from relaax.experiments.population import copies, hyperparameters_of
-from relaax.experiments.stream_checks import (
-    acting_policy,
-    each_once,
-    policies_of_samples,
-    sample_streams_of,
-    unknown_name,
-)
+from relaax.experiments.league_checks import mistakes_of_learners, reporting
+from relaax.experiments.population import copies, hyperparameters_of, streams_of
+from relaax.experiments.stream_checks import sample_streams_of, unknown_name
 from relaax.experiments.workers import (
-    ActorWorker,
     InferenceStream,
     ParameterDB,
     PopulationManager,
     TrainerWorker,
 )
 from relaax.experiments.written import NamedExperiment
-from relaax.processes.identifiers import LATEST
 
 
 def mistakes_of_populations(experiment: NamedExperiment) -> list[str]:
@@ -55,20 +51,27 @@ def mistakes_of_populations(experiment: NamedExperiment) -> list[str]:
 
 
 def _mistakes(manager: PopulationManager, experiment: NamedExperiment) -> Iterator[str]:
-    yield from (
-        f"population_sample_stream: {mistake}"
-        for mistake in mistakes_of_evaluated_stream(manager.population_sample_stream, experiment)
-    )
-    algorithm = manager.population_algorithm
+    algorithm, stream = manager.population_algorithm, manager.population_sample_stream
+    if stream is not None:
+        yield from (
+            f"population_sample_stream: {mistake}"
+            for mistake in mistakes_of_evaluated_stream(stream, experiment)
+        )
     try:
         rule = population_rule(algorithm.type_, algorithm.args)
     except ConfigurationError as error:
         yield f"population_algorithm: {error}"
         return
+    mistake = stream_mistake(algorithm.type_, rule, stream is not None)
+    if mistake is not None:
+        yield mistake
+        return
     yield from _members(manager, rule, experiment)
 
 
-def _members(manager: PopulationManager, rule: Rule, experiment: NamedExperiment) -> Iterator[str]:
+def _members(
+    manager: PopulationManager, rule: PopulationRule, experiment: NamedExperiment
+) -> Iterator[str]:
     """Yield what does not fit between a rule and the members' trainers."""
     type_, (least, most) = manager.population_algorithm.type_, rule.members
     count = len(manager.population)
@@ -86,12 +89,16 @@ def _members(manager: PopulationManager, rule: Rule, experiment: NamedExperiment
     members = [trainers[name] for name in manager.population if name in trainers]
     if isinstance(rule, VanillaPbt):
         yield from _pbt(rule, manager, [hyperparameters_of(experiment, each) for each in members])
+    if isinstance(rule, League):
+        yield from mistakes_of_learners(rule, manager, experiment)
     if rule.copies and len(members) == count:
         yield from _alike(members, experiment)
     elif not rule.copies:
         if isinstance(rule, Psro):
             yield from _evaluating(manager, experiment)
-        yield from (mistake for each in members for mistake in _versions(each, type_))
+        are_opponents = isinstance(rule, SelfPlay | League)
+        for each in members:
+            yield from _versions(each, type_, are_opponents=are_opponents)
 
 
 def _trained(manager: PopulationManager, experiment: NamedExperiment) -> Iterator[str]:
@@ -138,7 +145,7 @@ def _explored(rule: VanillaPbt, hyperparameters: Mapping[str, Any]) -> Iterator[
 
 def _evaluating(manager: PopulationManager, experiment: NamedExperiment) -> Iterator[str]:
     """Yield why it is unknown which two versions have played an episode."""
-    stream = manager.population_sample_stream.stream_name
+    (stream,) = streams_of(manager)
     actors = [
         actor
         for actor in experiment.config.actors
@@ -160,7 +167,7 @@ def _evaluating(manager: PopulationManager, experiment: NamedExperiment) -> Iter
             )
 
 
-def _versions(trainer: TrainerWorker, type_: str) -> Iterator[str]:
+def _versions(trainer: TrainerWorker, type_: str, *, are_opponents: bool) -> Iterator[str]:
     """Yield why numbers of a policy's versions cannot be set, or no version is kept."""
     name = trainer.policy_name
     if trainer.parameter_db.type_ is not ParameterDB.Type.METADATA:
@@ -168,42 +175,11 @@ def _versions(trainer: TrainerWorker, type_: str) -> Iterator[str]:
             f"population: {type_} sets numbers of versions of {name!r}: give all workers "
             "parameter_db: {type_: METADATA}"
         )
-    if type_ == "self_play" and not (
-        trainer.push_frequency_steps or trainer.push_frequency_seconds
-    ):
+    if are_opponents and not (trainer.push_frequency_steps or trainer.push_frequency_seconds):
         yield (
             f"population: no version of {name!r} is tagged to be an opponent: give its trainer "
             "push_frequency_steps or push_frequency_seconds"
         )
-
-
-def mistakes_of_opponents(experiment: NamedExperiment) -> list[str]:
-    """Return why agents cannot report to a population as its past versions."""
-    return each_once(experiment, _opponents)
-
-
-def _opponents(actor: ActorWorker, experiment: NamedExperiment) -> Iterator[str]:
-    if actor.is_evaluation:
-        return
-    taken, reported = policies_of_samples(experiment), _streams(experiment)
-    for number, spec in enumerate(actor.agent_specs):
-        names = sample_streams_of(actor, spec)
-        streams = [name for name in names if name in reported]
-        inference = actor.inference_of(spec)
-        if not streams or inference is None:
-            continue
-        place = f"agent_specs: {number}"
-        if any(name in taken for name in names):
-            yield (
-                f"{place}: sample_stream_idx: episodes of {streams[0]!r} are evaluated, and steps "
-                "of others are learnt from: an agent does one of both"
-            )
-        is_inline = inference.type_ is InferenceStream.Type.INLINE
-        if is_inline and (inference.policy_identifier == LATEST or actor.ring_size > 1):
-            yield (
-                f"{place}: an agent whose episodes go to {streams[0]!r} acts by a past version: "
-                "give its inline stream a policy_identifier, and the worker ring_size: 1"
-            )
 
 
 def _alike(members: list[TrainerWorker], experiment: NamedExperiment) -> Iterator[str]:
@@ -236,31 +212,23 @@ def _keys(hyperparameters: Mapping[str, Any], before: str = "") -> set[str]:
 
 
 def unused_populations(experiment: NamedExperiment) -> Iterator[str]:
-    """Yield members whose episodes are not evaluated. The experiment has no other mistake."""
-    played = evaluating(experiment) | set(_reporting(experiment))
+    """Yield streams and members without episodes. The experiment has no other mistake."""
+    played = evaluating(experiment) | set(reporting(experiment))
     for number, manager in enumerate(experiment.config.population_manager):
-        stream = manager.population_sample_stream.stream_name
+        place = f"population_manager: {number}"
         which = "with is_evaluation: true " if copies(manager) else ""
+        if manager.population_sample_stream is None:
+            for stream, learner in streams_of(manager).items():
+                if stream not in {name for name, _ in played}:
+                    yield (
+                        f"{place}: population_algorithm: args: learners: {learner}: stream: no "
+                        f"actor has an agent whose episodes go to the stream {stream!r}"
+                    )
+            continue
+        stream = manager.population_sample_stream.stream_name
         for name in manager.population:
             if (stream, name) not in played:
                 yield (
-                    f"population_manager: {number}: population_sample_stream: no actor {which}"
-                    f"has an agent of the policy {name!r} whose episodes go to the stream "
-                    f"{stream!r}"
+                    f"{place}: population_sample_stream: no actor {which}has an agent of the "
+                    f"policy {name!r} whose episodes go to the stream {stream!r}"
                 )
-
-
-def _reporting(experiment: NamedExperiment) -> Iterator[tuple[str, str | None]]:
-    """Yield the streams of populations that past versions report to, each with its policy."""
-    reported = _streams(experiment)
-    for actor in experiment.config.actors:
-        for spec in actor.agent_specs:
-            for name in sample_streams_of(actor, spec):
-                if not actor.is_evaluation and name in reported:
-                    yield name, acting_policy(actor, spec, experiment)
-
-
-def _streams(experiment: NamedExperiment) -> list[str]:
-    """Return the streams of all populations."""
-    managers = experiment.config.population_manager
-    return [each.population_sample_stream.stream_name for each in managers]

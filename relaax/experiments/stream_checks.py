@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import TypeAlias
 
 from relaax.errors import did_you_mean_one_of
+from relaax.experiments.population import streams_of
 from relaax.experiments.workers import (
     ActorWorker,
     AgentSpec,
@@ -47,8 +48,8 @@ def _unknown_streams(actor: ActorWorker, experiment: NamedExperiment) -> Iterato
     taken = dict(policies_of_samples(experiment))
     # What is wrong with a buffer is said of the buffer.
     taken |= {buffer.takes.stream_name: "" for buffer in experiment.config.buffers}
-    populations = experiment.config.population_manager
-    taken |= {each.population_sample_stream.stream_name: "" for each in populations}
+    for population in experiment.config.population_manager:
+        taken |= dict.fromkeys(streams_of(population), "")
     if actor.is_evaluation:
         taken = dict.fromkeys(evaluated_streams(experiment), "")
     taker = "trainer or buffer" if experiment.config.buffers else "trainer"
@@ -233,8 +234,8 @@ def evaluated_streams(experiment: NamedExperiment) -> dict[str, list[str]]:
     for manager in experiment.config.eval_managers:
         found.setdefault(manager.eval_sample_stream.stream_name, []).append(manager.policy_name)
     for population in experiment.config.population_manager:
-        name = population.population_sample_stream.stream_name
-        found.setdefault(name, []).extend(population.population)
+        for name in streams_of(population):
+            found.setdefault(name, []).extend(population.population)
     return found
 
 

@@ -349,13 +349,14 @@ class EvalManager(Worker):
 class PopulationManager(Worker):
     """Lets policies of a population learn from one another, or from their own past versions."""
 
-    #: The names of the policies: one for self_play, two or more for vanilla_pbt.
+    #: The names of the policies: one for self_play, two or more for others.
     population: Annotated[list[PolicyName], Field(min_length=1)]
     population_algorithm: Annotated[
         PopulationAlgorithm, BeforeValidator(lambda v: {"type_": v} if isinstance(v, str) else v)
     ]
-    #: Episodes of evaluations, and of past versions, are reported to it.
-    population_sample_stream: Sample
+    #: Episodes of evaluations, and of past versions, are reported to it; None: the algorithm's args
+    #: name other streams.
+    population_sample_stream: Sample | None = None
     #: By policy: keys of the trainer's args, in their place.
     initial_hyperparams: dict[str, dict[str, Any]] = Field(default_factory=dict)
 

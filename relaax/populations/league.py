@@ -66,7 +66,8 @@ class Ladder:
     def note(self, learner: str, policy: str, episodes: Iterable[EvaluatedEpisode]) -> int:
         """Take games of a policy's versions against a learner; return how many of them count.
 
-        The return is the opponent's; ConfigurationError for another one than -1, 0 and 1.
+        A version without a tag counts as the newest one of another policy, whose rating changes,
+        too. The return is the opponent's; ConfigurationError for another one than -1, 0 and 1.
         """
         count = 0
         for each in episodes:
@@ -76,12 +77,7 @@ class Ladder:
                     f"{each.episode_return:g}: a game of two players is lost, drawn or won, with "
                     "the return -1, 0 or 1"
                 )
-            opponent = self.tagged[policy].get(each.version)
-            if opponent is not None:
-                points = (1 - each.episode_return) / 2
-                self._count(learner, opponent, points)
-                self.newest[learner].elo += self._gain(learner, opponent, points)
-                count += 1
+            count += self._played(learner, policy, each.version, (1 - each.episode_return) / 2)
         return count
 
     def win_rate(self, learner: str, opponent: Opponent) -> float:
@@ -95,6 +91,20 @@ class Ladder:
         if rule.weighting == "hard":
             return float((1 - rate) ** rule.power)
         return rate * (1 - rate) if rule.weighting == "variance" else 1.0
+
+    def _played(self, learner: str, policy: str, version: int, points: float) -> bool:
+        """Take a game; return whether it counts."""
+        opponent = self.tagged[policy].get(version)
+        if opponent is not None:
+            self._count(learner, opponent, points)
+            self.newest[learner].elo += self._gain(learner, opponent, points)
+        elif learner != policy:  # it has played the newest version of another policy
+            opponent = self.newest[policy]
+            self._count(learner, opponent, points)
+            gain = self._gain(learner, opponent, points)
+            self.newest[learner].elo += gain
+            opponent.elo -= gain
+        return opponent is not None
 
     def _count(self, learner: str, opponent: Opponent, points: float) -> None:
         games = opponent.games.setdefault(learner, Games())

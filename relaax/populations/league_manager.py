@@ -15,14 +15,15 @@ from relaax.errors import BridgeError, CheckpointError
 from relaax.populations.league import Games, Ladder, Opponent
 from relaax.populations.members import Members
 from relaax.populations.stub import MemberStub
-from relaax.processes.identifiers import is_time_tag
+from relaax.processes.identifiers import LATEST, is_time_tag
 from relaax.telemetry.metrics import Metrics
 
 _log = logging.getLogger(__name__)
 
-#: Names of numbers in the metadata of a version, and of a metric. In a league that of a weight goes
-#: on with the learner's: ``pfsp_main``.
-WEIGHT, ELO = "pfsp", "elo"
+#: Names of numbers in the metadata of a version, and of metrics. In a league the name of a weight
+#: goes on with the learner's, ``pfsp_main``, and that of a win rate with the newest opponent's,
+#: ``win_rate/main``.
+WEIGHT, ELO, WIN_RATE = "pfsp", "elo", "win_rate"
 
 #: A weight is set anew when it has changed by so much.
 _CHANGE = 0.005
@@ -73,25 +74,27 @@ class LeagueManager:
 
     def _columns(self) -> list[str]:
         policy = ["policy"] if len(self._games) > 1 else []
-        numbers = ("win_rate", WEIGHT, "games")
+        numbers = (WIN_RATE, WEIGHT, "games")
         each = (f"{name}{suffix}" for suffix in self._suffixes.values() for name in numbers)
         return [*policy, "version", "tag", ELO, *each]
 
     def _rows(self) -> Iterator[dict[str, object]]:
-        """Yield a line for each tagged version of each policy."""
-        for policy, versions in self._ladder.tagged.items():
-            for version, each in versions.items():
-                row = {
-                    "policy": policy,
-                    "version": version,
-                    "tag": each.tag,
-                    ELO: f"{each.elo:.1f}",
-                }
-                for learner, suffix in self._suffixes.items():
-                    row[f"win_rate{suffix}"] = f"{self._ladder.win_rate(learner, each):.4f}"
-                    row[f"{WEIGHT}{suffix}"] = f"{self._ladder.weight(learner, each):.4f}"
-                    row[f"games{suffix}"] = each.games.get(learner, Games()).played
-                yield row
+        """Yield a line for each tagged version of each policy; in a league for the newest, too."""
+        for policy, tagged in self._ladder.tagged.items():
+            for version, each in tagged.items():
+                yield {"policy": policy, "version": version, **self._row(each)}
+            if len(self._games) > 1:
+                newest = self._row(self._ladder.newest[policy], is_drawn=False)
+                yield {"policy": policy, "version": LATEST, **newest}
+
+    def _row(self, opponent: Opponent, *, is_drawn: bool = True) -> dict[str, object]:
+        row: dict[str, object] = {"tag": opponent.tag, ELO: f"{opponent.elo:.1f}"}
+        for learner, suffix in self._suffixes.items():
+            row[f"{WIN_RATE}{suffix}"] = f"{self._ladder.win_rate(learner, opponent):.4f}"
+            if is_drawn:
+                row[f"{WEIGHT}{suffix}"] = f"{self._ladder.weight(learner, opponent):.4f}"
+            row[f"games{suffix}"] = opponent.games.get(learner, Games()).played
+        return row
 
     def _look_at(self, learner: str, policy: str) -> None:
         """Take new games of a policy's versions against a learner, and set its weights there."""
@@ -108,9 +111,17 @@ class LeagueManager:
         count = self._ladder.note(learner, policy, episodes)
         if count or known != set(tagged[policy]) or before != members.seen:
             self._keep()
-        for name in {learner, policy} if count else ():
-            self._metrics[name].scalar(ELO, self._ladder.newest[name].elo)
+        if count:
+            self._tell(learner, policy)
         self._set_numbers(learner, policy, stub)
+
+    def _tell(self, learner: str, policy: str) -> None:
+        """Store as metrics how good both are now."""
+        for name in {learner, policy}:
+            self._metrics[name].scalar(ELO, self._ladder.newest[name].elo)
+        if learner != policy:
+            rate = self._ladder.win_rate(learner, self._ladder.newest[policy])
+            self._metrics[learner].scalar(f"{WIN_RATE}/{policy}", rate)
 
     def _set_numbers(self, learner: str, policy: str, stub: MemberStub) -> None:
         """Set what has changed in the metadata of a policy's versions."""

@@ -29,9 +29,9 @@ _DESCRIPTION = """\
 Manage a population: policies that are learnt at the same time, each with a parameter server and a
 learner of its own. With vanilla_pbt weak members (relaax-learner --population-member) take the
 parameters of strong ones, and their hyperparameters with changes; with self_play a policy plays
-against its past versions; with psro two policies learn against mixtures of each other's past
-versions. relaax-experiment starts it where an experiment has a
-PopulationManager."""
+against its past versions, and in a league policies play against those of one another; with psro two
+policies learn against mixtures of each other's past versions. relaax-experiment starts it where an
+experiment has a PopulationManager."""
 
 
 def main() -> int:

@@ -8,7 +8,14 @@ from typing import Any, Protocol
 from relaax.checkpoints import BlobStore
 from relaax.configuration import LearnerConfiguration
 from relaax.configuration.algorithm_loader import load_algorithm, make_config
-from relaax.configuration.population_rules import PopulationFile, Psro, SelfPlay, VanillaPbt, merged
+from relaax.configuration.population_rules import (
+    League,
+    PopulationFile,
+    Psro,
+    SelfPlay,
+    VanillaPbt,
+    merged,
+)
 from relaax.errors import ConfigurationError
 from relaax.parameters.stub import Bridge
 from relaax.populations.league import Ladder
@@ -47,10 +54,10 @@ class Told:
     store: BlobStore
     resources: ExitStack
 
-    def members(self) -> Members:
-        """Return members that take nothing of one another."""
+    def members(self, stream: str = "") -> Members:
+        """Return members that take nothing of one another; by default with the one stream."""
         places = {name: MemberPlace(stub) for name, stub in self.stubs.items()}
-        return Members(places, self.rules.population_sample_stream)
+        return Members(places, stream or self.rules.population_sample_stream)
 
     def metrics(self) -> dict[str, Metrics]:
         """Return the metrics of each member's training."""
@@ -75,6 +82,11 @@ def _self_play(rule: SelfPlay, told: Told) -> Manager:
     return LeagueManager(Ladder(rule, {name: rule}), games, told.metrics(), told.store, "self_play")
 
 
+def _league(rule: League, told: Told) -> Manager:
+    games = {name: told.members(each.stream) for name, each in rule.learners.items()}
+    return LeagueManager(Ladder(rule, rule.learners), games, told.metrics(), told.store, "league")
+
+
 def _psro(rule: Psro, told: Told) -> Manager:
     return PsroManager(rule, told.members(), told.store)
 
@@ -83,6 +95,7 @@ def _psro(rule: Psro, told: Told) -> Manager:
 MANAGERS: Mapping[type, Callable[[Any, Told], Manager]] = {
     VanillaPbt: _vanilla_pbt,
     SelfPlay: _self_play,
+    League: _league,
     Psro: _psro,
 }
 

@@ -1,6 +1,8 @@
 """Self-play and leagues: win rates against past versions, weights, ratings, and their manager."""
 
 import contextlib
+import csv
+import random
 
 import pytest
 from member_servers import report, served
@@ -106,6 +108,52 @@ def test_games_of_other_versions_do_not_count_and_other_returns_are_refused():
         found.note([EvaluatedEpisode(10, 0.5)])
 
 
+LEARNERS = {
+    "main": {"stream": "against_main", "weighting": "hard", "power": 3},
+    "exploiter": {"stream": "against_exploiter", "weighting": "variance"},
+}
+
+
+def league(**args):
+    rule = population_rule("league", {"learners": LEARNERS, **args})
+    return Ladder(rule, rule.learners)
+
+
+def test_a_league_has_the_figures_of_another_computation():
+    generator = random.Random(1)
+    found = league(half_life_games=7, prior_games=3, elo_step=24)
+    for policy in LEARNERS:
+        found.note_tags(policy, TAGS)
+    ratings = dict.fromkeys(LEARNERS, 1000.0)
+    results = {}
+    for _ in range(500):
+        learner, policy = generator.choices(list(LEARNERS), k=2)
+        version, reported = generator.choice([10, 20, 25]), generator.choice([-1.0, 0.0, 1.0])
+        found.note(learner, policy, [EvaluatedEpisode(version, reported)])
+        score = {-1.0: 1.0, 0.0: 0.5, 1.0: 0.0}[reported]
+        if version in TAGS:  # they were tagged when both ratings were 1,000
+            results.setdefault((learner, policy, version), []).append(score)
+            odds = 10 ** ((ratings[learner] - 1000.0) / 400)
+            ratings[learner] += 24 * (score - odds / (1 + odds))
+        elif learner != policy:
+            results.setdefault((learner, policy, None), []).append(score)
+            odds = 10 ** ((ratings[learner] - ratings[policy]) / 400)
+            change = 24 * (score - odds / (1 + odds))
+            ratings[learner] += change
+            ratings[policy] -= change
+    assert {name: each.elo for name, each in found.newest.items()} == pytest.approx(ratings)
+    assert len(results) == 10
+    for (learner, policy, version), scores in results.items():
+        weights = [2 ** (-age / 7) for age in reversed(range(len(scores)))]
+        points = sum(w * score for w, score in zip(weights, scores, strict=True))
+        rate = (points + 1.5) / (sum(weights) + 3)
+        opponent = found.newest[policy] if version is None else found.tagged[policy][version]
+        assert found.win_rate(learner, opponent) == pytest.approx(rate)
+        assert opponent.games[learner].played == len(scores)
+        weight = (1 - rate) ** 3 if learner == "main" else rate * (1 - rate)
+        assert found.weight(learner, opponent) == pytest.approx(weight)
+
+
 class Kept(Metrics):
     """Metrics that are looked at."""
 
@@ -120,6 +168,7 @@ class Training:
     """A policy's parameter server with two tagged versions, and what its manager keeps."""
 
     def __init__(self, resources, directory):
+        directory.mkdir(exist_ok=True)
         metadata = Metadata(SqliteMetadata(directory / "metadata.sqlite"))
         self.database = DatabaseWriter(DirectoryStore(directory / "database"), metadata)
         for version, tag in TAGS.items():
@@ -176,3 +225,59 @@ def test_a_manager_that_is_killed_counts_each_game_once(training):
     training.database.push(values(30), 30, ["20261129_000003"])
     again.advance()
     assert training.database.metadata_of(30).md["elo"] == training.metrics.values[-1][1]
+
+
+class LeagueOfTwo:
+    """The parameter servers of a main agent and an exploiter, and what their manager keeps."""
+
+    def __init__(self, resources, directory):
+        self.of = {name: Training(resources, directory / name) for name in LEARNERS}
+        self.store = DirectoryStore(directory / "record")
+
+    def manager(self, **args):
+        """A manager as it starts, again too."""
+        ladder = league(prior_games=2, **args)
+        places = {name: MemberPlace(each.stub) for name, each in self.of.items()}
+        games = {name: Members(places, each.stream) for name, each in ladder.learners.items()}
+        metrics = {name: each.metrics for name, each in self.of.items()}
+        return LeagueManager(ladder, games, metrics, self.store, "league")
+
+    def report(self, learner, policy, *returns, version):
+        report(self.of[policy].membership, *returns, version=version, streams=f"against_{learner}")
+
+    def numbers(self, policy, version):
+        return self.of[policy].database.metadata_of(version).md
+
+
+@pytest.fixture(name="two")
+def _two(tmp_path):
+    with contextlib.ExitStack() as resources:
+        yield LeagueOfTwo(resources, tmp_path)
+
+
+def test_a_manager_of_a_league_knows_whose_games_are_reported(two):
+    manager = two.manager()
+    two.report("main", "main", -1.0, version=10)
+    two.report("main", "exploiter", 1.0, version=20)
+    two.report("exploiter", "main", 1.0, 1.0, version=27)
+    manager.advance()
+    assert two.numbers("main", 10)["pfsp_main"] == pytest.approx((1 / 3) ** 3)
+    assert two.numbers("main", 10)["pfsp_exploiter"] == pytest.approx(1 / 4)
+    assert two.numbers("exploiter", 20)["pfsp_main"] == pytest.approx((2 / 3) ** 3, abs=0.02)
+    manager.write()
+    lines = two.store.get("league.csv").decode().splitlines()
+    rows = {(row["policy"], row["version"]): row for row in csv.DictReader(lines)}
+    assert list(rows) == [(name, of) for name in LEARNERS for of in ("10", "20", "latest")]
+    newest = rows["main", "latest"]
+    assert float(newest["win_rate_exploiter"]) == pytest.approx(1 / 4, abs=0.02)
+    assert newest["games_exploiter"] == "2"
+    assert (newest["pfsp_main"], newest["games_main"]) == ("", "0")
+    # The newest exploiter has lost two games, and the main agent has won those.
+    ratings = {name: float(rows[name, "latest"]["elo"]) for name in LEARNERS}
+    assert ratings["exploiter"] < FIRST_ELO - 15 < FIRST_ELO + 15 < ratings["main"]
+    told = {name: dict(each.metrics.values) for name, each in two.of.items()}
+    assert told["main"]["elo"] == pytest.approx(ratings["main"], abs=0.1)
+    assert told["exploiter"]["elo"] == pytest.approx(ratings["exploiter"], abs=0.1)
+    assert told["exploiter"]["win_rate/main"] == pytest.approx(1 / 4, abs=0.02)
+    two.manager().write()  # one that starts again
+    assert two.store.get("league.csv").decode().splitlines() == lines

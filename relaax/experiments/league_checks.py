@@ -1,0 +1,153 @@
+"""What does not fit together about self-play and leagues: learners, opponents and weights."""
+
+import json
+import re
+from collections.abc import Iterator
+
+from relaax.configuration.population_rules import League
+from relaax.experiments.eval_checks import mistakes_of_evaluated_stream
+from relaax.experiments.population import streams_of
+from relaax.experiments.stream_checks import (
+    acting_policy,
+    each_once,
+    policies_of_samples,
+    sample_streams_of,
+    unknown_name,
+)
+from relaax.experiments.workers import (
+    ActorWorker,
+    AgentSpec,
+    InferenceStream,
+    PopulationManager,
+    SampleStream,
+)
+from relaax.experiments.written import NamedExperiment
+from relaax.processes.identifiers import LATEST
+
+_INLINE = InferenceStream.Type.INLINE
+
+
+def mistakes_of_learners(
+    rule: League, manager: PopulationManager, experiment: NamedExperiment
+) -> Iterator[str]:
+    """Yield why a league's learners are none, or what has no effect on their games."""
+    place = "population_algorithm: args: learners"
+    for name in manager.population:
+        if name not in rule.learners:
+            yield f"{place}: {name!r} is missing: name the stream that its games are reported to"
+    drawn = {field for actor in experiment.config.actors for field in _drawn(actor)}
+    for name, each in rule.learners.items():
+        if name not in manager.population:
+            members = dict.fromkeys(manager.population)
+            yield f"{place}: {unknown_name('policy', name, members, 'member of the population')}"
+            continue
+        stream = SampleStream(type_=SampleStream.Type.NAME, stream_name=each.stream)
+        for mistake in mistakes_of_evaluated_stream(stream, experiment):
+            yield f"{place}: {name}: stream: {mistake}"
+        for key in sorted({"weighting", "power"} & each.model_fields_set):
+            if f"pfsp_{name}" not in drawn:
+                yield (
+                    f"{place}: {name}: {key}: no effect: no inline stream has a policy_identifier "
+                    f"that draws versions by md.pfsp_{name}"
+                )
+    known = {f"pfsp_{name}": None for name in manager.population}
+    for field in sorted(drawn):
+        if field not in known:
+            unknown = unknown_name("number", field, known, "manager of a league")
+            yield f"policy_identifier: {unknown}"
+
+
+def mistakes_of_opponents(experiment: NamedExperiment) -> list[str]:
+    """Return why agents cannot report to a population as its past versions."""
+    return each_once(experiment, _opponents)
+
+
+def reporting(experiment: NamedExperiment) -> Iterator[tuple[str, str | None]]:
+    """Yield the streams of populations that past versions report to, each with its policy."""
+    reported = _learners(experiment)
+    for actor in experiment.config.actors:
+        for spec in actor.agent_specs:
+            for name in sample_streams_of(actor, spec):
+                if not actor.is_evaluation and name in reported:
+                    yield name, acting_policy(actor, spec, experiment)
+
+
+def _opponents(actor: ActorWorker, experiment: NamedExperiment) -> Iterator[str]:
+    if actor.is_evaluation:
+        return
+    taken, learners = policies_of_samples(experiment), _learners(experiment)
+    for number, spec in enumerate(actor.agent_specs):
+        names = sample_streams_of(actor, spec)
+        streams = [name for name in names if name in learners]
+        inference = actor.inference_of(spec)
+        if not streams or inference is None:
+            continue
+        place = f"agent_specs: {number}"
+        if any(name in taken for name in names):
+            yield (
+                f"{place}: sample_stream_idx: episodes of {streams[0]!r} are evaluated, and steps "
+                "of others are learnt from: an agent does one of both"
+            )
+        for stream in streams:
+            for mistake in _games(actor, spec, stream, experiment):
+                yield f"{place}: {mistake}"
+
+
+def _games(
+    actor: ActorWorker, spec: AgentSpec, stream: str, experiment: NamedExperiment
+) -> Iterator[str]:
+    """Yield why the games of a stream are none of a past version against its learner."""
+    (learner, members), inference = _learners(experiment)[stream], actor.inference_of(spec)
+    acts = acting_policy(actor, spec, experiment)
+    if inference is None:
+        return
+    is_inline = inference.type_ is _INLINE
+    if learner is not None and acts is not None and acts not in members:
+        yield (
+            f"the policy {acts!r} chooses the actions, and is no member of the population whose "
+            f"games go to {stream!r}"
+        )
+    elif learner is not None and not any(
+        other is not spec and _is_newest(actor, other, learner, experiment)
+        for other in actor.agent_specs
+    ):
+        yield (
+            f"the games of the stream {stream!r} are those of {learner!r}, and no agent of this "
+            "worker acts by its newest version"
+        )
+    elif is_inline and learner in (None, acts):
+        if inference.policy_identifier == LATEST or actor.ring_size > 1:
+            yield (
+                f"an agent whose episodes go to {stream!r} acts by a past version: give its inline "
+                "stream a policy_identifier, and the worker ring_size: 1"
+            )
+    elif is_inline and actor.ring_size > 1:
+        yield (
+            f"an agent whose episodes go to {stream!r} acts by one version in each game: give the "
+            "worker ring_size: 1"
+        )
+
+
+def _is_newest(
+    actor: ActorWorker, spec: AgentSpec, policy: str, experiment: NamedExperiment
+) -> bool:
+    """Return whether agents act by the newest version of a policy."""
+    inference = actor.inference_of(spec)
+    if inference is None or acting_policy(actor, spec, experiment) != policy:
+        return False
+    return inference.type_ is not _INLINE or inference.policy_identifier == LATEST
+
+
+def _learners(experiment: NamedExperiment) -> dict[str, tuple[str | None, list[str]]]:
+    """Return the streams of all populations, each with its learner and the members."""
+    return {
+        stream: (learner, manager.population)
+        for manager in experiment.config.population_manager
+        for stream, learner in streams_of(manager).items()
+    }
+
+
+def _drawn(actor: ActorWorker) -> set[str]:
+    """Return the names of weights of self-play and leagues that versions are drawn by."""
+    queries = [json.dumps(each.policy_identifier) for each in actor.inference_streams]
+    return set(re.findall(r'"\$draw": "md\.(pfsp[^"]*)"', " ".join(queries)))

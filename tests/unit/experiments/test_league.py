@@ -1,0 +1,144 @@
+"""A league in an experiment: its files and command lines, and its mistakes."""
+
+import pytest
+from experiment_parts import NULL, trial_of
+from processes import REPOSITORY
+
+from relaax.configuration.population_rules import PopulationFile
+from relaax.errors import ConfigurationError
+from relaax.experiments import SampleStream
+from relaax.experiments.checks import mistakes
+from relaax.experiments.diagram import mermaid
+from relaax.experiments.files import load_experiment
+
+EXAMPLE = REPOSITORY / "examples" / "experiments" / "league.py"
+
+
+def stream(name):
+    return SampleStream(type_=SampleStream.Type.NAME, stream_name=name)
+
+
+def example():
+    return load_experiment(EXAMPLE, "league")
+
+
+def with_manager(**keys):
+    described = example()
+    (manager,) = described.config.population_manager
+    described.config.population_manager[0] = manager.model_copy(update=keys)
+    return described
+
+
+def with_learners(**learners):
+    """The example with other learners; None: without one."""
+    algorithm = example().config.population_manager[0].population_algorithm
+    given = {**algorithm.args["learners"], **learners}
+    given = {name: each for name, each in given.items() if each is not None}
+    args = {**algorithm.args, "learners": given}
+    return with_manager(population_algorithm=algorithm.model_copy(update={"args": args}))
+
+
+def with_actors(*numbers, **keys):
+    described = example()
+    for number in numbers:
+        actor = described.config.actors[number]
+        described.config.actors[number] = actor.model_copy(update=keys)
+    return described
+
+
+def reporting(*numbers, stream):
+    """The example with another stream of the opponents of actor workers."""
+    (learns, _) = example().config.actors[numbers[0]].sample_streams
+    return with_actors(*numbers, sample_streams=[learns, stream])
+
+
+def pulling(number, identifier):
+    """The example with another identifier of the opponents of an actor worker."""
+    learns, plays = example().config.actors[number].inference_streams
+    other = plays.model_copy(update={"policy_identifier": identifier})
+    return with_actors(number, inference_streams=[learns, other])
+
+
+def test_opponents_report_to_the_stream_of_the_learner(tmp_path):
+    trial = trial_of(example(), tmp_path)
+    trial.write()
+    streams = []
+    for group in trial.actor_groups[1:]:
+        learns, plays = trial.agents_of(group)["groups"]
+        assert "--learner" in learns["arguments"]
+        words = plays["arguments"]
+        streams.append(words[words.index("--eval-stream") + 1])
+    assert streams == ["against_main"] * 4 + ["against_exploiter"] * 2
+    told = PopulationFile.read(tmp_path / "population0.yaml")
+    assert told.rule().learners["main"].stream == "against_main"
+    assert "against_exploiter" in mermaid(example())
+
+
+@pytest.mark.parametrize(
+    ("described", "mistake"),
+    [
+        (
+            lambda: with_manager(population=["main"]),
+            "population: league has 2 policies or more, and here are 1",
+        ),
+        (
+            lambda: with_manager(population_sample_stream=stream("population")),
+            "population_sample_stream: no effect with league, whose learners each have a stream",
+        ),
+        (lambda: with_learners(exploiter=None), "learners: 'exploiter' is missing: name the"),
+        (
+            lambda: with_learners(exploter={"stream": "other"}),
+            "no member of the population has the policy 'exploter'",
+        ),
+        (lambda: with_learners(exploiter={}), "league: learners: exploiter: stream: "),
+        (
+            lambda: with_learners(exploiter={"stream": "against_main"}),
+            "main and exploiter have the stream 'against_main': each needs one of its own",
+        ),
+        (
+            lambda: with_learners(exploiter={"stream": "main"}),
+            "exploiter: stream: trainers take the steps of 'main'",
+        ),
+        (
+            lambda: with_learners(exploiter={"stream": "against_exploiter", "weighting": "hard"}),
+            "exploiter: weighting: no effect: no inline stream has a policy_identifier that draws "
+            "versions by md.pfsp_exploiter",
+        ),
+        (
+            lambda: pulling(1, [{"$match": {}}, {"$draw": "md.pfsp_mian"}]),
+            "policy_identifier: no manager of a league has the number 'pfsp_mian'",
+        ),
+        (
+            lambda: reporting(5, 6, stream=NULL),
+            "learners: exploiter: stream: no actor has an agent whose episodes go to the stream "
+            "'against_exploiter'",
+        ),
+        (
+            lambda: pulling(1, "latest"),
+            "an agent whose episodes go to 'against_main' acts by a past version: give its inline",
+        ),
+        (
+            lambda: with_actors(5, ring_size=2),
+            "an agent whose episodes go to 'against_exploiter' acts by one version in each game: "
+            "give the worker ring_size: 1",
+        ),
+        (
+            lambda: reporting(5, stream=stream("against_main")),
+            "the games of the stream 'against_main' are those of 'main', and no agent of this "
+            "worker acts by its newest version",
+        ),
+    ],
+)
+def test_a_mistake_is_named(described, mistake):
+    found = mistakes(described())
+    assert any(mistake in each for each in found), found
+
+
+def test_a_file_names_a_stream_where_there_is_one(tmp_path):
+    (tmp_path / "rules.yaml").write_text("population_algorithm: {type_: self_play}")
+    with pytest.raises(ConfigurationError, match="population_sample_stream: self_play needs the"):
+        PopulationFile.read(tmp_path / "rules.yaml").rule()
+
+
+def test_the_example_has_no_mistake():
+    assert mistakes(example()) == []
