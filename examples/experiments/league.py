@@ -78,7 +78,12 @@ class League(Experiment):
                 args={
                     "learners": {
                         MAIN: {"stream": GAMES[MAIN], "weighting": "hard", "power": 2},
-                        EXPLOITER: {"stream": GAMES[EXPLOITER]},
+                        EXPLOITER: {
+                            "stream": GAMES[EXPLOITER],
+                            "exploits": MAIN,
+                            "reset_win_rate": 0.7,
+                            "reset_updates": 100,
+                        },
                     }
                 },
             ),

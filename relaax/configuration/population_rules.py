@@ -172,17 +172,34 @@ class Ratings(_Rule):
     elo_step: PositiveFloat = 16.0
 
 
-class SelfPlay(Weighting, Ratings, PopulationRule):
-    """The ``args`` of ``self_play``: the one policy learns against its own past versions."""
-
-    members = (1, 1)
-
-
 class Learner(Weighting):
     """A policy of a league as a learner."""
 
     #: Its opponents report their games to this stream.
     stream: Annotated[str, Field(min_length=1)]
+    #: The policy against whose newest version it plays, and with whose parameters it begins anew:
+    exploits: str | None = None
+    #: when it wins more of its recent games against it, and after so many updates; None: never.
+    reset_win_rate: Annotated[float, Field(gt=0, lt=1)] = 0.7
+    reset_updates: PositiveInt | None = None
+
+    @model_validator(mode="after")
+    def _begins_anew(self) -> Self:
+        for key in ("reset_win_rate", "reset_updates"):
+            if self.exploits is None and key in self.model_fields_set:
+                raise ValueError(f"{key}: no effect without exploits, the policy that is exploited")
+        return self
+
+
+class SelfPlay(Weighting, Ratings, PopulationRule):
+    """The ``args`` of ``self_play``: the one policy learns against its own past versions."""
+
+    members = (1, 1)
+
+    def learner(self, stream: str) -> Learner:
+        """Return the policy as the one learner of a league; its games go to the stream."""
+        given = self.model_dump(include={"weighting", "power"}, exclude_unset=True)
+        return Learner(stream=stream, **given)
 
 
 class League(Ratings, PopulationRule):
@@ -204,6 +221,34 @@ class League(Ratings, PopulationRule):
                     "each needs one of its own, so that it is known whose games they are"
                 )
         return self
+
+    @model_validator(mode="after")
+    def _exploits_others(self) -> Self:
+        # The win rate after many games, all of them won.
+        games = 1 / (1 - 0.5 ** (1 / self.half_life_games))
+        most = (games + self.prior_games / 2) / (games + self.prior_games)
+        for name, each in self.learners.items():
+            if each.exploits is None:
+                continue
+            if each.exploits not in self.learners or each.exploits == name:
+                others = ", ".join(sorted(self.learners.keys() - {name}))
+                raise ValueError(
+                    f"learners: {name}: exploits: {each.exploits!r} is no other learner; there "
+                    f"are: {others}"
+                )
+            if each.reset_win_rate >= most:
+                raise ValueError(
+                    f"learners: {name}: reset_win_rate: {each.reset_win_rate:g} is never exceeded: "
+                    f"with these half_life_games and prior_games a win rate is below {most:.3f}"
+                )
+        return self
+
+    @property
+    def exploited(self) -> dict[str, str]:
+        """Return the policy that each exploiter exploits, by the exploiter's name."""
+        return {
+            name: each.exploits for name, each in self.learners.items() if each.exploits is not None
+        }
 
 
 class Psro(PopulationRule):

@@ -2,11 +2,11 @@
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 from relaax.configuration.population_rules import League
 from relaax.experiments.eval_checks import mistakes_of_evaluated_stream
-from relaax.experiments.population import streams_of
+from relaax.experiments.population import exploited_of, streams_of
 from relaax.experiments.stream_checks import (
     acting_policy,
     each_once,
@@ -72,6 +72,27 @@ def reporting(experiment: NamedExperiment) -> Iterator[tuple[str, str | None]]:
                     yield name, acting_policy(actor, spec, experiment)
 
 
+def unused_learners(
+    manager: PopulationManager, played: Collection[tuple[str, str | None]]
+) -> Iterator[str]:
+    """Yield learners of a league whose games nobody reports.
+
+    played: the streams that episodes are reported to, each with the policy that plays.
+    """
+    exploited = exploited_of(manager)
+    for stream, learner in streams_of(manager).items():
+        place = f"population_algorithm: args: learners: {learner}"
+        if stream not in {name for name, _ in played}:
+            yield (
+                f"{place}: stream: no actor has an agent whose episodes go to the stream {stream!r}"
+            )
+        elif learner in exploited and (stream, exploited[learner]) not in played:
+            yield (
+                f"{place}: exploits: no actor has an agent of the policy {exploited[learner]!r} "
+                f"whose episodes go to the stream {stream!r}"
+            )
+
+
 def _opponents(actor: ActorWorker, experiment: NamedExperiment) -> Iterator[str]:
     if actor.is_evaluation:
         return
@@ -97,12 +118,12 @@ def _games(
     actor: ActorWorker, spec: AgentSpec, stream: str, experiment: NamedExperiment
 ) -> Iterator[str]:
     """Yield why the games of a stream are none of a past version against its learner."""
-    (learner, members), inference = _learners(experiment)[stream], actor.inference_of(spec)
+    (learner, manager), inference = _learners(experiment)[stream], actor.inference_of(spec)
     acts = acting_policy(actor, spec, experiment)
     if inference is None:
         return
     is_inline = inference.type_ is _INLINE
-    if learner is not None and acts is not None and acts not in members:
+    if learner is not None and acts is not None and acts not in manager.population:
         yield (
             f"the policy {acts!r} chooses the actions, and is no member of the population whose "
             f"games go to {stream!r}"
@@ -121,6 +142,13 @@ def _games(
                 f"an agent whose episodes go to {stream!r} acts by a past version: give its inline "
                 "stream a policy_identifier, and the worker ring_size: 1"
             )
+    elif acts == exploited_of(manager).get(str(learner)) and not _is_newest(
+        actor, spec, str(acts), experiment
+    ):
+        yield (
+            f"the policy {learner!r} exploits {acts!r}, and plays against its newest version: give "
+            "the inline stream policy_identifier: latest"
+        )
     elif is_inline and actor.ring_size > 1:
         yield (
             f"an agent whose episodes go to {stream!r} acts by one version in each game: give the "
@@ -138,10 +166,10 @@ def _is_newest(
     return inference.type_ is not _INLINE or inference.policy_identifier == LATEST
 
 
-def _learners(experiment: NamedExperiment) -> dict[str, tuple[str | None, list[str]]]:
-    """Return the streams of all populations, each with its learner and the members."""
+def _learners(experiment: NamedExperiment) -> dict[str, tuple[str | None, PopulationManager]]:
+    """Return the streams of all populations, each with its learner and the manager."""
     return {
-        stream: (learner, manager.population)
+        stream: (learner, manager)
         for manager in experiment.config.population_manager
         for stream, learner in streams_of(manager).items()
     }

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from relaax.configuration.population_rules import League, SelfPlay, population_rule
+from relaax.configuration.population_rules import League, PopulationRule, SelfPlay, population_rule
 from relaax.errors import ConfigurationError
 from relaax.experiments.policies import args_of
 from relaax.experiments.workers import PopulationManager, TrainerWorker
@@ -27,22 +27,40 @@ def copies(manager: PopulationManager) -> bool:
     return population_rule(algorithm.type_, algorithm.args).copies
 
 
+def copying(manager: PopulationManager) -> set[str]:
+    """Return the members of a population that take parameters of others, or give them."""
+    if copies(manager):
+        return set(manager.population)
+    return {name for pair in exploited_of(manager).items() for name in pair}
+
+
+def exploited_of(manager: PopulationManager) -> dict[str, str]:
+    """Return the policy that each exploiter of a league exploits, by the exploiter's name."""
+    rule = _rule(manager)
+    return rule.exploited if isinstance(rule, League) else {}
+
+
 def streams_of(manager: PopulationManager) -> dict[str, str | None]:
     """Return the streams whose episodes a population's manager takes, by their names.
 
     Each has the member against whose newest version past versions have played there; None where
     episodes are a member's own.
     """
-    algorithm, given = manager.population_algorithm, manager.population_sample_stream
-    try:
-        rule = population_rule(algorithm.type_, algorithm.args)
-    except ConfigurationError:  # it is said of the algorithm
-        rule = None
+    rule, given = _rule(manager), manager.population_sample_stream
     if isinstance(rule, League):
         return {each.stream: name for name, each in rule.learners.items()}
     if given is None:
         return {}
     return {given.stream_name: manager.population[0] if isinstance(rule, SelfPlay) else None}
+
+
+def _rule(manager: PopulationManager) -> PopulationRule | None:
+    """Return the rule of a population; None where it is wrong, as is said of the algorithm."""
+    algorithm = manager.population_algorithm
+    try:
+        return population_rule(algorithm.type_, algorithm.args)
+    except ConfigurationError:
+        return None
 
 
 def population_file(experiment: NamedExperiment, manager: PopulationManager) -> dict[str, Any]:
@@ -76,6 +94,6 @@ def server_options(experiment: NamedExperiment, policy_name: str) -> dict[str, A
 def learner_options(experiment: NamedExperiment, policy_name: str) -> dict[str, Any]:
     """Return options of a policy's learner that it has as a member of a population."""
     managers = experiment.config.population_manager
-    if not any(policy_name in each.population and copies(each) for each in managers):
+    if not any(policy_name in copying(each) for each in managers):
         return {}
     return {"--population-member": True, "--checkpoint-interval": CHECKPOINT_INTERVAL_S}

@@ -18,7 +18,7 @@ from relaax.configuration.population_rules import (
 )
 from relaax.errors import ConfigurationError
 from relaax.experiments.eval_checks import evaluating, mistakes_of_evaluated_stream
-from relaax.experiments.league_checks import mistakes_of_learners, reporting
+from relaax.experiments.league_checks import mistakes_of_learners, reporting, unused_learners
 from relaax.experiments.population import copies, hyperparameters_of, streams_of
 from relaax.experiments.stream_checks import sample_streams_of, unknown_name
 from relaax.experiments.workers import (
@@ -91,14 +91,14 @@ def _members(
         yield from _pbt(rule, manager, [hyperparameters_of(experiment, each) for each in members])
     if isinstance(rule, League):
         yield from mistakes_of_learners(rule, manager, experiment)
+        pairs = [[trainers.get(name) for name in pair] for pair in rule.exploited.items()]
+        yield from (each for pair in pairs for each in _fitting(*pair))
+    if isinstance(rule, Psro):
+        yield from _evaluating(manager, experiment)
     if rule.copies and len(members) == count:
         yield from _alike(members, experiment)
     elif not rule.copies:
-        if isinstance(rule, Psro):
-            yield from _evaluating(manager, experiment)
-        are_opponents = isinstance(rule, SelfPlay | League)
-        for each in members:
-            yield from _versions(each, type_, are_opponents=are_opponents)
+        yield from (mistake for each in members for mistake in _versions(each, type_, rule))
 
 
 def _trained(manager: PopulationManager, experiment: NamedExperiment) -> Iterator[str]:
@@ -167,7 +167,7 @@ def _evaluating(manager: PopulationManager, experiment: NamedExperiment) -> Iter
             )
 
 
-def _versions(trainer: TrainerWorker, type_: str, *, are_opponents: bool) -> Iterator[str]:
+def _versions(trainer: TrainerWorker, type_: str, rule: PopulationRule) -> Iterator[str]:
     """Yield why numbers of a policy's versions cannot be set, or no version is kept."""
     name = trainer.policy_name
     if trainer.parameter_db.type_ is not ParameterDB.Type.METADATA:
@@ -175,7 +175,10 @@ def _versions(trainer: TrainerWorker, type_: str, *, are_opponents: bool) -> Ite
             f"population: {type_} sets numbers of versions of {name!r}: give all workers "
             "parameter_db: {type_: METADATA}"
         )
-    if are_opponents and not (trainer.push_frequency_steps or trainer.push_frequency_seconds):
+    is_opponent = isinstance(rule, SelfPlay | League)
+    if isinstance(rule, League) and name in rule.exploited:  # it is tagged when it begins anew
+        is_opponent = False
+    if is_opponent and not (trainer.push_frequency_steps or trainer.push_frequency_seconds):
         yield (
             f"population: no version of {name!r} is tagged to be an opponent: give its trainer "
             "push_frequency_steps or push_frequency_seconds"
@@ -186,12 +189,10 @@ def _alike(members: list[TrainerWorker], experiment: NamedExperiment) -> Iterato
     """Yield why members cannot take the parameters and hyperparameters of others."""
     first = members[0]
     for other in members[1:]:
-        pair = f"{first.policy_name!r} and {other.policy_name!r}"
-        if first.policy != other.policy:
-            yield f"population: {pair} have different policies: neither fits the other's parameters"
+        yield from _fitting(first, other)
         if first.trainer.type_ != other.trainer.type_:
-            yield f"population: {pair} have different trainers: each learns in its own way"
             continue
+        pair = f"{first.policy_name!r} and {other.policy_name!r}"
         keys = [_keys(hyperparameters_of(experiment, each)) for each in (first, other)]
         if keys[0] != keys[1]:
             different = ", ".join(sorted(keys[0] ^ keys[1]))
@@ -199,6 +200,17 @@ def _alike(members: list[TrainerWorker], experiment: NamedExperiment) -> Iterato
                 f"population: of {pair} only one has a value of {different}: give it to both, in "
                 "initial_hyperparams or the trainer's args"
             )
+
+
+def _fitting(first: TrainerWorker | None, other: TrainerWorker | None) -> Iterator[str]:
+    """Yield why one of two members cannot take the parameters of the other."""
+    if first is None or other is None:  # as is said of the population
+        return
+    pair = f"{first.policy_name!r} and {other.policy_name!r}"
+    if first.policy != other.policy:
+        yield f"population: {pair} have different policies: neither fits the other's parameters"
+    if first.trainer.type_ != other.trainer.type_:
+        yield f"population: {pair} have different trainers: each learns in its own way"
 
 
 def _keys(hyperparameters: Mapping[str, Any], before: str = "") -> set[str]:
@@ -218,12 +230,7 @@ def unused_populations(experiment: NamedExperiment) -> Iterator[str]:
         place = f"population_manager: {number}"
         which = "with is_evaluation: true " if copies(manager) else ""
         if manager.population_sample_stream is None:
-            for stream, learner in streams_of(manager).items():
-                if stream not in {name for name, _ in played}:
-                    yield (
-                        f"{place}: population_algorithm: args: learners: {learner}: stream: no "
-                        f"actor has an agent whose episodes go to the stream {stream!r}"
-                    )
+            yield from (f"{place}: {each}" for each in unused_learners(manager, played))
             continue
         stream = manager.population_sample_stream.stream_name
         for name in manager.population:

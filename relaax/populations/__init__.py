@@ -10,6 +10,7 @@
 ``record``           who copied whom, in a table and a plot
 ``league``           how often a learner plays against which past version, and ratings
 ``league_manager``   sets these as numbers of the versions, also for self-play
+``exploiter``        a learner that begins anew with the parameters of another policy
 ``meta_game``        equilibria of zero-sum games, and how far from one mixtures are
 ``cells``            in which order versions of two policies play one another
 ``psro``             the versions of two players, their payoffs and mixtures

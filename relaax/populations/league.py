@@ -8,7 +8,7 @@ Elo 1978, "The Rating of Chessplayers".
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from relaax.configuration.population_rules import Ratings, Weighting
+from relaax.configuration.population_rules import Learner, Ratings
 from relaax.errors import ConfigurationError
 from relaax.populations.membership import EvaluatedEpisode
 from relaax.processes.identifiers import LATEST
@@ -44,7 +44,7 @@ class Opponent:
 class Ladder:
     """Knows how well the newest versions of ``learners`` play against the versions of all."""
 
-    def __init__(self, ratings: Ratings, learners: Mapping[str, Weighting]) -> None:
+    def __init__(self, ratings: Ratings, learners: Mapping[str, Learner]) -> None:
         self._ratings = ratings
         self._decay = 0.5 ** (1 / ratings.half_life_games)
         self.learners = learners
@@ -66,8 +66,9 @@ class Ladder:
     def note(self, learner: str, policy: str, episodes: Iterable[EvaluatedEpisode]) -> int:
         """Take games of a policy's versions against a learner; return how many of them count.
 
-        A version without a tag counts as the newest one of another policy, whose rating changes,
-        too. The return is the opponent's; ConfigurationError for another one than -1, 0 and 1.
+        A version of another policy counts as the newest one where it has no tag, and where the
+        learner exploits this policy; the rating of the policy changes, too. The return is the
+        opponent's; ConfigurationError for another one than -1, 0 and 1.
         """
         count = 0
         for each in episodes:
@@ -85,6 +86,29 @@ class Ladder:
         games, prior = opponent.games.get(learner, Games()), self._ratings.prior_games
         return (games.points + prior / 2) / (games.games + prior)
 
+    def rate_of_exploits(self, learner: str) -> float | None:
+        """Return a learner's win rate against the newest version of the policy that it exploits.
+
+        None where it has played fewer than ``half_life_games`` games.
+        """
+        opponent = self.newest[str(self.learners[learner].exploits)]
+        played = opponent.games.get(learner, Games()).played
+        return None if played < self._ratings.half_life_games else self.win_rate(learner, opponent)
+
+    def forget(self, name: str) -> None:
+        """Forget the games of a learner, and those of others against its newest version."""
+        for versions in self.tagged.values():
+            for opponent in versions.values():
+                opponent.games.pop(name, None)
+        for opponent in self.newest.values():
+            opponent.games.pop(name, None)
+        self.newest[name].games.clear()
+
+    def restart(self, name: str) -> None:
+        """Take note that a learner has the parameters of the policy that it exploits."""
+        self.forget(name)
+        self.newest[name].elo = self.newest[str(self.learners[name].exploits)].elo
+
     def weight(self, learner: str, opponent: Opponent) -> float:
         """Return how often a learner is to have an opponent, in proportion to others."""
         rate, rule = self.win_rate(learner, opponent), self.learners[learner]
@@ -94,17 +118,17 @@ class Ladder:
 
     def _played(self, learner: str, policy: str, version: int, points: float) -> bool:
         """Take a game; return whether it counts."""
-        opponent = self.tagged[policy].get(version)
-        if opponent is not None:
-            self._count(learner, opponent, points)
-            self.newest[learner].elo += self._gain(learner, opponent, points)
-        elif learner != policy:  # it has played the newest version of another policy
-            opponent = self.newest[policy]
-            self._count(learner, opponent, points)
-            gain = self._gain(learner, opponent, points)
+        tagged, newest = self.tagged[policy].get(version), self.newest[policy]
+        if tagged is not None:
+            self._count(learner, tagged, points)
+        if learner != policy and (tagged is None or self.learners[learner].exploits == policy):
+            self._count(learner, newest, points)
+            gain = self._gain(learner, newest, points)
             self.newest[learner].elo += gain
-            opponent.elo -= gain
-        return opponent is not None
+            newest.elo -= gain
+        elif tagged is not None:
+            self.newest[learner].elo += self._gain(learner, tagged, points)
+        return tagged is not None or learner != policy
 
     def _count(self, learner: str, opponent: Opponent, points: float) -> None:
         games = opponent.games.setdefault(learner, Games())

@@ -12,6 +12,7 @@ from typing import Any
 from relaax.checkpoints import BlobStore
 from relaax.checkpoints.store import read_json
 from relaax.errors import BridgeError, CheckpointError
+from relaax.populations.exploiter import Exploiter
 from relaax.populations.league import Games, Ladder, Opponent
 from relaax.populations.members import Members
 from relaax.populations.stub import MemberStub
@@ -30,7 +31,7 @@ _CHANGE = 0.005
 
 
 class LeagueManager:
-    """Sets weights and ratings of the tagged versions of all policies.
+    """Sets weights and ratings of the tagged versions of all policies, and resets exploiters.
 
     ``games`` has for each learner the policies with its stream, to which their versions report.
     ``metrics`` are those of each policy's training. The files in ``store`` have the ``name``. What
@@ -57,10 +58,21 @@ class LeagueManager:
         self._suffixes = {each: f"_{each}" if len(games) > 1 else "" for each in games}
         #: By learner and policy: the weights that are in the metadata, by version.
         self._set: dict[tuple[str, str], dict[int, float]] = {}
+        self._exploiters = {
+            each: Exploiter(
+                each,
+                ladder,
+                games[each].places[each],
+                games[each].places[rule.exploits],
+                metrics[each],
+            )
+            for each, rule in ladder.learners.items()
+            if rule.exploits is not None
+        }
         self._restore()
 
     def advance(self) -> None:
-        """Take new games and tags, and set what has changed."""
+        """Take new games and tags, set what has changed, and let exploiters begin anew."""
         for learner, members in self._games.items():
             members.each(partial(self._look_at, learner))
 
@@ -108,12 +120,19 @@ class LeagueManager:
             members.seen.update(before)  # they come again
             raise
         self._ladder.note_tags(policy, {of: tag for tag, of in tags.items() if is_time_tag(tag)})
-        count = self._ladder.note(learner, policy, episodes)
+        exploiter = self._exploiters.get(learner)
+        is_waiting = exploiter is not None and exploiter.is_waiting
+        count = 0 if is_waiting else self._ladder.note(learner, policy, episodes)
         if count or known != set(tagged[policy]) or before != members.seen:
             self._keep()
         if count:
             self._tell(learner, policy)
         self._set_numbers(learner, policy, stub)
+        if exploiter is not None and policy == learner:
+            order = exploiter.order
+            exploiter.advance()
+            if exploiter.order != order:
+                self._keep()
 
     def _tell(self, learner: str, policy: str) -> None:
         """Store as metrics how good both are now."""
@@ -142,6 +161,9 @@ class LeagueManager:
     def _keep(self) -> None:
         ladder = self._ladder
         state = {
+            "exploiters": {
+                name: (each.order, each.since) for name, each in self._exploiters.items()
+            },
             "seen": {learner: members.seen for learner, members in self._games.items()},
             "newest": {policy: asdict(each) for policy, each in ladder.newest.items()},
             "tagged": {
@@ -165,6 +187,8 @@ class LeagueManager:
         for learner, members in self._games.items():
             seen = state["seen"][learner].items()
             members.seen.update({name: (int(first), int(count)) for name, (first, count) in seen})
+        for name, each in self._exploiters.items():
+            each.order, each.since = map(int, state["exploiters"][name])
         for policy in self._ladder.newest:
             self._ladder.newest[policy] = _opponent(state["newest"][policy])
             self._ladder.tagged[policy] = {

@@ -54,11 +54,6 @@ class Told:
     store: BlobStore
     resources: ExitStack
 
-    def members(self, stream: str = "") -> Members:
-        """Return members that take nothing of one another; by default with the one stream."""
-        places = {name: MemberPlace(stub) for name, stub in self.stubs.items()}
-        return Members(places, stream or self.rules.population_sample_stream)
-
     def metrics(self) -> dict[str, Metrics]:
         """Return the metrics of each member's training."""
         opened = {name: closing(Bridge(server)) for name, server in self.servers.items()}
@@ -78,17 +73,27 @@ def _vanilla_pbt(rule: VanillaPbt, told: Told) -> Manager:
 
 def _self_play(rule: SelfPlay, told: Told) -> Manager:
     (name,) = told.stubs
-    games = {name: told.members()}
-    return LeagueManager(Ladder(rule, {name: rule}), games, told.metrics(), told.store, "self_play")
+    learners = {name: rule.learner(told.rules.population_sample_stream)}
+    return _league_of(Ladder(rule, learners), told, "self_play")
 
 
 def _league(rule: League, told: Told) -> Manager:
-    games = {name: told.members(each.stream) for name, each in rule.learners.items()}
-    return LeagueManager(Ladder(rule, rule.learners), games, told.metrics(), told.store, "league")
+    return _league_of(Ladder(rule, rule.learners), told, "league")
+
+
+def _league_of(ladder: Ladder, told: Told, name: str) -> Manager:
+    places = {name: MemberPlace(stub) for name, stub in told.stubs.items()}
+    for each in ladder.learners.values():
+        if each.exploits is not None:
+            configuration = told.configurations[each.exploits]
+            places[each.exploits] = _copied(configuration, told.stubs[each.exploits])
+    games = {name: Members(places, each.stream) for name, each in ladder.learners.items()}
+    return LeagueManager(ladder, games, told.metrics(), told.store, name)
 
 
 def _psro(rule: Psro, told: Told) -> Manager:
-    return PsroManager(rule, told.members(), told.store)
+    places = {name: MemberPlace(stub) for name, stub in told.stubs.items()}
+    return PsroManager(rule, Members(places, told.rules.population_sample_stream), told.store)
 
 
 #: By the type of a rule.

@@ -1,6 +1,7 @@
 """A league in an experiment: its files and command lines, and its mistakes."""
 
 import pytest
+import yaml
 from experiment_parts import NULL, trial_of
 from processes import REPOSITORY
 
@@ -12,6 +13,9 @@ from relaax.experiments.diagram import mermaid
 from relaax.experiments.files import load_experiment
 
 EXAMPLE = REPOSITORY / "examples" / "experiments" / "league.py"
+
+
+EXPLOITER = {"stream": "against_exploiter", "exploits": "main", "reset_win_rate": 0.6}
 
 
 def stream(name):
@@ -36,6 +40,18 @@ def with_learners(**learners):
     given = {name: each for name, each in given.items() if each is not None}
     args = {**algorithm.args, "learners": given}
     return with_manager(population_algorithm=algorithm.model_copy(update={"args": args}))
+
+
+def with_trainer(number, **keys):
+    described = example()
+    trainer = described.config.trainers[number]
+    described.config.trainers[number] = trainer.model_copy(update=keys)
+    return described
+
+
+def with_another_network():
+    policy = example().config.trainers[1].policy
+    return with_trainer(1, policy=policy.model_copy(update={"args": {**policy.args, "x": 1}}))
 
 
 def with_actors(*numbers, **keys):
@@ -72,6 +88,9 @@ def test_opponents_report_to_the_stream_of_the_learner(tmp_path):
     told = PopulationFile.read(tmp_path / "population0.yaml")
     assert told.rule().learners["main"].stream == "against_main"
     assert "against_exploiter" in mermaid(example())
+    for name in ("main", "exploiter"):  # one takes the parameters of the other
+        learner = yaml.safe_load((tmp_path / "policies" / f"{name}.yaml").read_text())
+        assert learner["relaax-learner"]["--population-member"] is True
 
 
 @pytest.mark.parametrize(
@@ -114,6 +133,32 @@ def test_opponents_report_to_the_stream_of_the_learner(tmp_path):
             "'against_exploiter'",
         ),
         (
+            lambda: with_learners(exploiter={**EXPLOITER, "exploits": "mian"}),
+            "learners: exploiter: exploits: 'mian' is no other learner; there are: main",
+        ),
+        (
+            lambda: with_learners(exploiter={**EXPLOITER, "exploits": None}),
+            "exploiter: reset_win_rate: no effect without exploits",
+        ),
+        (
+            lambda: with_learners(exploiter={**EXPLOITER, "reset_win_rate": 0.98}),
+            "exploiter: reset_win_rate: 0.98 is never exceeded: with these half_life_games and "
+            "prior_games a win rate is below 0.974",
+        ),
+        (
+            lambda: pulling(5, [{"$match": {}}, {"$draw": "md.pfsp_exploiter"}]),
+            "the policy 'exploiter' exploits 'main', and plays against its newest version",
+        ),
+        (with_another_network, "'exploiter' and 'main' have different policies"),
+        (
+            lambda: with_learners(
+                main={"stream": "against_main", "exploits": "exploiter"},
+                exploiter={"stream": "against_exploiter"},
+            ),
+            "the policy 'main' exploits 'exploiter', and plays against its newest version",
+        ),
+        (lambda: with_trainer(0, push_frequency_steps=None), "no version of 'main' is tagged"),
+        (
             lambda: pulling(1, "latest"),
             "an agent whose episodes go to 'against_main' acts by a past version: give its inline",
         ),
@@ -142,3 +187,5 @@ def test_a_file_names_a_stream_where_there_is_one(tmp_path):
 
 def test_the_example_has_no_mistake():
     assert mistakes(example()) == []
+    # The versions of an exploiter are tagged when it begins anew.
+    assert mistakes(with_trainer(1, push_frequency_steps=None)) == []

@@ -15,7 +15,8 @@ from relaax.parameters.database import DatabaseWriter, Metadata, SqliteMetadata
 from relaax.populations.league import FIRST_ELO, Ladder
 from relaax.populations.league_manager import LeagueManager
 from relaax.populations.members import MemberPlace, Members
-from relaax.populations.membership import EvaluatedEpisode, Membership
+from relaax.populations.membership import Done, EvaluatedEpisode, Membership, Order
+from relaax.processes.identifiers import is_time_tag
 from relaax.telemetry.metrics import Metrics
 
 TAGS = {10: "20261129_000001", 20: "20261129_000002"}
@@ -26,7 +27,7 @@ class OfOne:
 
     def __init__(self, **args):
         rule = population_rule("self_play", args)
-        self.ladder = Ladder(rule, {"default": rule})
+        self.ladder = Ladder(rule, {"default": rule.learner("population")})
         self.note_tags(TAGS)
 
     @property
@@ -114,8 +115,9 @@ LEARNERS = {
 }
 
 
-def league(**args):
-    rule = population_rule("league", {"learners": LEARNERS, **args})
+def league(exploits=None, **args):
+    exploiter = LEARNERS["exploiter"] | (exploits or {})
+    rule = population_rule("league", {"learners": {**LEARNERS, "exploiter": exploiter}, **args})
     return Ladder(rule, rule.learners)
 
 
@@ -174,7 +176,7 @@ class Training:
         for version, tag in TAGS.items():
             self.database.push(values(version), version, [tag])
         self.database.tag(20, "my_evaluation")
-        self.membership = Membership(None)
+        self.membership = Membership(DirectoryStore(directory / "orders"))
         self.stub = resources.enter_context(served(self.membership, self.database))
         self.store, self.metrics = DirectoryStore(directory / "record"), Kept()
 
@@ -182,7 +184,10 @@ class Training:
         """A manager as it starts, again too."""
         games = {"default": Members({"default": MemberPlace(self.stub)}, "population")}
         rule = population_rule("self_play", {"prior_games": 2})
-        ladder, metrics = Ladder(rule, {"default": rule}), {"default": self.metrics}
+        ladder, metrics = (
+            Ladder(rule, {"default": rule.learner("population")}),
+            {"default": self.metrics},
+        )
         return LeagueManager(ladder, games, metrics, self.store, "self_play")
 
 
@@ -237,7 +242,9 @@ class LeagueOfTwo:
     def manager(self, **args):
         """A manager as it starts, again too."""
         ladder = league(prior_games=2, **args)
-        places = {name: MemberPlace(each.stub) for name, each in self.of.items()}
+        places = {
+            name: MemberPlace(each.stub, f"checkpoints of {name}") for name, each in self.of.items()
+        }
         games = {name: Members(places, each.stream) for name, each in ladder.learners.items()}
         metrics = {name: each.metrics for name, each in self.of.items()}
         return LeagueManager(ladder, games, metrics, self.store, "league")
@@ -281,3 +288,78 @@ def test_a_manager_of_a_league_knows_whose_games_are_reported(two):
     assert told["exploiter"]["win_rate/main"] == pytest.approx(1 / 4, abs=0.02)
     two.manager().write()  # one that starts again
     assert two.store.get("league.csv").decode().splitlines() == lines
+
+
+EXPLOITS = {"exploits": "main", "reset_win_rate": 0.7, "reset_updates": 50}
+RESET = Order(1, {}, "main", "checkpoints of main")
+
+
+def test_an_exploiter_begins_anew_when_it_wins(two, capsys):
+    manager = two.manager(exploits=EXPLOITS, half_life_games=10)
+    exploiter = two.of["exploiter"]
+    exploiter.database.push(values(25), 25)
+    two.report("exploiter", "main", *[-1.0] * 9, version=10)  # the newest one, which has a tag
+    manager.advance()
+    assert exploiter.membership.order == Order()  # they are too few
+    two.report("exploiter", "main", -1.0, version=21)
+    two.report("main", "exploiter", 1.0, version=26)
+    manager.advance()
+    assert exploiter.membership.order == RESET
+    said = capsys.readouterr().out
+    assert "exploiter begins anew with the parameters of main: it wins 89.4% of its games" in said
+    tags = {of: tag for tag, of in exploiter.database.list_tags().items() if is_time_tag(tag)}
+    assert list(tags) == [10, 20, 25]
+    manager.advance()  # its learner has not done it yet
+    two.report("exploiter", "main", *[-1.0] * 20, version=22)  # it still plays as before
+    manager.advance()
+    assert exploiter.membership.order == RESET
+    assert exploiter.database.metadata_of(25).md["elo"] > FIRST_ELO + 50
+    exploiter.stub.note_done(Done(1, 31, 22))
+    manager.advance()
+    assert exploiter.metrics.values[-1] == ("resets", 1.0)
+    manager.write()
+    lines = two.store.get("league.csv").decode().splitlines()
+    rows = {(row["policy"], row["version"]): row for row in csv.DictReader(lines)}
+    newest = {name: rows[name, "latest"] for name in LEARNERS}
+    assert newest["exploiter"]["elo"] == newest["main"]["elo"]
+    assert (newest["main"]["games_exploiter"], newest["exploiter"]["games_main"]) == ("0", "0")
+    # It goes on until it has had so many updates again, whatever it wins.
+    for version, number in ((80, 1), (81, 2)):
+        exploiter.database.push(values(version), version)
+        manager.advance()
+        assert exploiter.membership.order.number == number
+    assert "it has had 50 updates" in capsys.readouterr().out
+
+
+def test_an_exploiter_begins_anew_once_when_the_manager_is_killed(two):
+    exploits = {**EXPLOITS, "reset_updates": 20}
+    exploiter = two.of["exploiter"]
+    two.manager(exploits=exploits).advance()
+    assert exploiter.membership.order == RESET
+    again = two.manager(exploits=exploits)
+    again.advance()
+    assert exploiter.membership.order == RESET
+    exploiter.stub.note_done(Done(1, 30, 20))
+    third = two.manager(exploits=exploits)  # and before it has taken note of that
+    third.advance()
+    exploiter.database.push(values(49), 49)
+    two.manager(exploits=exploits).advance()
+    assert exploiter.membership.order == RESET
+    exploiter.database.push(values(50), 50)
+    two.manager(exploits=exploits).advance()
+    assert exploiter.membership.order == Order(2, {}, "main", "checkpoints of main")
+
+
+def test_an_exploiter_that_refuses_goes_on_and_is_asked_again_later(two, caplog):
+    manager = two.manager(exploits={**EXPLOITS, "reset_updates": 20})
+    exploiter = two.of["exploiter"]
+    manager.advance()
+    exploiter.stub.note_done(Done(1, refused="other shapes"))
+    manager.advance()
+    manager.advance()
+    assert "exploiter goes on as it is: other shapes" in caplog.text
+    assert exploiter.membership.order.number == 1
+    assert exploiter.metrics.values == []
+    exploiter.database.push(values(40), 40)
+    manager.advance()
+    assert exploiter.membership.order.number == 2
