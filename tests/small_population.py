@@ -1,4 +1,4 @@
-"""A population of two policies, whose learners often take what the other one has learnt."""
+"""Populations of two policies, whose learners often take what the other one has learnt."""
 
 import subprocess
 from pathlib import Path
@@ -7,9 +7,11 @@ from typing import Any
 import yaml
 from processes import COMMANDS, REPOSITORY
 
-EXAMPLE = REPOSITORY / "examples" / "experiments" / "pbt.py"
+EXAMPLES = REPOSITORY / "examples" / "experiments"
 #: Those of four that are left, and the learning rates that they begin with.
 RATES = {"policy_0": 1e-4, "policy_1": 1e-5}
+#: Args of trainers that have versions soon, and are not over before the test is.
+FAST = {"passes": 1, "rollouts_per_batch": 2, "max_global_step": 10**7}
 
 
 def smaller(experiment: dict[str, Any]) -> dict[str, Any]:
@@ -23,7 +25,7 @@ def smaller(experiment: dict[str, Any]) -> dict[str, Any]:
     manager["population_algorithm"]["args"].update(rules)
     trainers = [each for each in experiment["trainers"] if each["policy_name"] in RATES]
     for trainer in trainers:
-        trainer["trainer"]["args"].update(passes=1, rollouts_per_batch=2, max_global_step=10**7)
+        trainer["trainer"]["args"].update(FAST)
         trainer["push_frequency_steps"] = 5
     actors = [
         each
@@ -34,16 +36,41 @@ def smaller(experiment: dict[str, Any]) -> dict[str, Any]:
     next(each for each in actors if each.get("is_evaluation"))["inference_streams"] = [remote]
     worker = {"policy_name": "policy_0", "inference_stream": remote, "policy": policy}
     workers = {"actors": actors, "trainers": trainers, "policies": [worker]}
-    scheduling = experiment["scheduling"]
+    return with_workers(experiment, workers)
+
+
+def smaller_league(experiment: dict[str, Any]) -> dict[str, Any]:
+    """A main agent, and an exploiter that often begins anew, whose versions play one seat."""
+    (manager,) = experiment["population_manager"]
+    manager["population_algorithm"]["args"]["learners"]["exploiter"]["reset_updates"] = 3
+    for trainer in experiment["trainers"]:
+        trainer["trainer"]["args"].update(FAST)
+    actors = [experiment["actors"][number] for number in (0, 3, 5)]
+    return with_workers(experiment, {"actors": actors})
+
+
+def with_workers(experiment: dict[str, Any], workers: dict[str, list[Any]]) -> dict[str, Any]:
+    """The experiment with other workers of some kinds."""
     for kind, own in workers.items():
-        scheduling[kind] = {"count": len(own), "scheduling": {}}
+        experiment["scheduling"][kind] = {"count": len(own), "scheduling": {}}
     return {**experiment, **workers}
 
 
 def write_small_population(path: Path) -> None:
     """Write the experiment as YAML."""
-    shown = subprocess.run(
-        [COMMANDS / "relaax-experiment", "show", EXAMPLE, "-e", "pbt"],
+    path.write_text(yaml.safe_dump(smaller(shown("pbt"))))
+
+
+def write_small_league(path: Path) -> None:
+    """Write the experiment as YAML."""
+    path.write_text(yaml.safe_dump(smaller_league(shown("league"))))
+
+
+def shown(name: str) -> dict[str, Any]:
+    """Return an experiment of the examples."""
+    found = subprocess.run(
+        [COMMANDS / "relaax-experiment", "show", EXAMPLES / f"{name}.py", "-e", name],
         capture_output=True, text=True, check=True,
     ).stdout  # fmt: skip
-    path.write_text(yaml.safe_dump(smaller(yaml.safe_load(shown))))
+    content: dict[str, Any] = yaml.safe_load(found)
+    return content

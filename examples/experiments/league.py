@@ -82,7 +82,7 @@ class League(Experiment):
                             "stream": GAMES[EXPLOITER],
                             "exploits": MAIN,
                             "reset_win_rate": 0.7,
-                            "reset_updates": 100,
+                            "reset_updates": 30,
                         },
                     }
                 },

@@ -1,5 +1,6 @@
 """A population goes on, whichever of its processes is killed."""
 
+import csv
 import json
 import os
 import re
@@ -9,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from processes import COMMANDS, Process, wait_for
-from small_population import RATES, write_small_population
+from small_population import RATES, write_small_league, write_small_population
 
 from relaax.parameters.database import DatabaseName, DatabaseRoot, Type
 
@@ -38,11 +39,22 @@ def tagged_versions(folder: Path, policy: str) -> dict[str, int]:
         return {tag: version for tag, version in database.list_tags().items() if tag != "latest"}
 
 
+def started(folder: Path, name: str) -> tuple[Process, Path]:
+    """Run an experiment of a folder; return its process, and the trial's folder."""
+    words = ["relaax-experiment", "run", f"{name}.yaml", "-f", "one", "--restart"]
+    run = Process("experiment", [str(COMMANDS / words[0]), *words[1:]], folder)
+    return run, folder / "training" / "experiments" / name / "one"
+
+
+def kill(run: Process, folder: Path, name: str) -> None:
+    """Kill a process of a trial, and wait until it has been started again."""
+    os.kill(pid_of(folder, name), signal.SIGKILL)
+    run.says(rf"{name} started .*\n(.*\n)*.*{name} started")
+
+
 def test_a_population_goes_on_whichever_process_is_killed(tmp_path: Path) -> None:
     write_small_population(tmp_path / "pbt.yaml")
-    words = ["relaax-experiment", "run", "pbt.yaml", "-f", "one", "--restart"]
-    run = Process("experiment", [str(COMMANDS / words[0]), *words[1:]], tmp_path)
-    folder = tmp_path / "training" / "experiments" / "pbt" / "one"
+    run, folder = started(tmp_path, "pbt")
 
     def exploits(target: str) -> int:
         return len(re.findall(rf"population0 .* {target}: version \d+ has the param", run.output()))
@@ -57,8 +69,7 @@ def test_a_population_goes_on_whichever_process_is_killed(tmp_path: Path) -> Non
         for name, target in KILLED.items():
             for policy in RATES:
                 tagged[policy] = tagged_versions(folder, policy)
-            os.kill(pid_of(folder, name), signal.SIGKILL)
-            run.says(rf"{name} started .*\n(.*\n)*.*{name} started")
+            kill(run, folder, name)
             another(target, f"kill -9 of {name}")
         for policy, tags in tagged.items():
             assert tags
@@ -67,5 +78,27 @@ def test_a_population_goes_on_whichever_process_is_killed(tmp_path: Path) -> Non
         assert run.wait() == 130
         lines = (folder / "population0" / "exploits.csv").read_text().splitlines()
         assert len(lines) - 1 >= 6
+    finally:
+        run.kill_family()
+
+
+def test_an_exploiter_begins_anew_whichever_process_is_killed(tmp_path: Path) -> None:
+    write_small_league(tmp_path / "league.yaml")
+    run, folder = started(tmp_path, "league")
+
+    def resets() -> int:
+        return len(re.findall(r"exploiter-trainer0 .* has the parameters of main", run.output()))
+
+    try:
+        for name in ("", "population0", "exploiter-trainer0", "exploiter-ps"):
+            before = resets()
+            if name:
+                kill(run, folder, name)
+            wait_for(lambda before=before: resets() > before, f"a reset after kill -9 of {name}")
+        run.signal(signal.SIGINT)
+        assert run.wait() == 130
+        with (folder / "population0" / "league.csv").open() as lines:
+            tagged = [row["tag"] for row in csv.DictReader(lines) if row["policy"] == "exploiter"]
+        assert len(tagged) > 4  # those of resets, and the newest one
     finally:
         run.kill_family()
