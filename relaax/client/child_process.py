@@ -55,6 +55,7 @@ class ProcessReport(RunObserver):
         self._pipe = pipe
         self._memory = memory
         self.restarts, self.episodes_before = memory.restarts, memory.episodes
+        self.steps, self.episodes = memory.steps.value, memory.episodes
         self.may_exit = False
 
     def environment_begins(self) -> None:
@@ -98,10 +99,12 @@ class ProcessReport(RunObserver):
 
     def on_step(self, count: int = 1) -> None:
         """Count steps."""
-        self._memory.steps.value += count
+        self.steps += count
+        self._memory.steps.value = self.steps
 
     def on_episode(self, summary: EpisodeSummary) -> None:
         """Send the summary."""
+        self.episodes += 1
         self._send("on_episode", summary)
 
     def _send(self, event: str, *arguments: Any) -> None:

@@ -31,6 +31,8 @@ class RunObserver:
     restarts = episodes_before = 0
     #: For how many seconds environments of this process have been busy, where that is measured.
     environment_s = 0.0
+    #: How many steps and episodes there were in all starts, where they are counted.
+    steps = episodes = 0
     #: Whether a SystemExit may come from the program, and not from an environment.
     may_exit = True
 

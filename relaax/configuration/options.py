@@ -9,7 +9,6 @@ from relaax.configuration import option_kinds as kinds
 from relaax.configuration.option_base import (
     IN_ACCESS,
     IN_LEARNER,
-    AccessOptions,
     CheckpointOptions,
     DeliveringOptions,
     FollowingOptions,
@@ -375,8 +374,14 @@ class LearnerOptions(CheckpointOptions, StoringOptions, FollowingOptions, WandbO
         )
 
 
-class ActorOptions(DeliveringOptions, LogOptions, AccessOptions, WandbOptions):
+class ActorOptions(DeliveringOptions, ServerOptions, WandbOptions):
     """The options of ``relaax-actor``."""
+
+    http_bind: kinds.AddressOption | None = option(
+        None,
+        "answer HTTP at this address, as servers do: the first actor here, each further one at the "
+        "next port; by default there are no such ports",
+    )
 
     env: kinds.EnvironmentOption | None = option(
         None,

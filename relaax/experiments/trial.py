@@ -65,7 +65,8 @@ class Trial:
     (``is_on_cluster``) each actor worker is a process, and the cluster gives GPUs to processes:
     ``gpus`` is None, or empty. Processes find the files in the folder ``files``, by default in
     ``directory``, where they keep what they learn. ``has_wandb``: each worker has a run at Weights
-    & Biases.
+    & Biases. ``http_ports`` returns so many ports in a row, like ``free_port``: with it each
+    process answers operators at one of them.
     """
 
     def __init__(
@@ -79,6 +80,7 @@ class Trial:
         *,
         is_on_cluster: bool = False,
         has_wandb: bool = False,
+        http_ports: Callable[[int], Sequence[int]] | None = None,
         files: Path | None = None,
     ) -> None:
         self.experiment = experiment
@@ -96,6 +98,13 @@ class Trial:
             self.policies[name] = TrainedPolicy(name, own, buffers, ports)
         self._routes = Routes(experiment, directory.name, self.policies, registry)
         self.actor_groups = list(self._grouped_actors())
+        #: By line, where operators are answered: by actor workers each at an address of its own.
+        self.for_operators: dict[str, list[str]] = {}
+        if http_ports is not None:
+            workers = {group.name: group.count for group in self.actor_groups}
+            for name, _ in self._lines():
+                http = http_ports(workers.get(name, 1))
+                self.for_operators[name] = [f"{HOST}:{port}" for port in http]
         #: The GPU of each process that wants one, by its name; "" where a cluster chooses it.
         self.gpus: dict[str, str] = {}
         if gpus is not None and is_on_cluster:
@@ -156,6 +165,8 @@ class Trial:
         runs = self._runs()
         for name, words in self._lines():
             more = ["--wandb-runs", str(self._file_of(_RUNS, name))] if name in runs else []
+            if name in self.for_operators:
+                more += ["--http-bind", self.for_operators[name][0]]
             yield name, [*words, *more]
 
     def _runs(self) -> dict[str, list[WandbRun]]:

@@ -1,7 +1,7 @@
 """The processes of a Procfile, described once for all that look at them and start them."""
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import redirect_stderr, redirect_stdout, suppress
 from dataclasses import dataclass, field, replace
 from enum import Enum
@@ -162,10 +162,14 @@ class Described:
         return place
 
     @property
-    def for_operators(self) -> Address | None:
-        """Where it answers operators: a copy at a port of its own, one further for each."""
+    def for_operators(self) -> list[Address]:
+        """Where it answers operators: each copy, and each of its actors, one port further."""
         written: Address | None = getattr(self.options, "http_bind", None)
-        return written and Address(written.host, written.port + self.copy)
+        if written is None:
+            return []
+        actors = getattr(self.options, "actors", 1)
+        first = written.port + self.copy * actors
+        return [Address(written.host, port) for port in range(first, first + actors)]
 
     def addresses(self) -> dict[str, tuple[Address, ...]]:
         """Return by option the addresses of other processes, written or not."""
@@ -274,22 +278,6 @@ def _read(program: str, arguments: Sequence[str]) -> Configuration[Any]:
         raise ConfigurationError(reason if end.code else "it starts nothing") from end
 
 
-def answering_operators(
-    processes: Sequence[Described], next_address: Callable[[], str]
-) -> Iterator[Described]:
-    """Yield the processes; servers without an address for operators get one each, in their order.
-
-    The processes have no copies.
-    """
-    for each in processes:
-        if each.command is None or getattr(each.options, "http_bind", each) is not None:
-            yield each  # it has an address, or no such option, or a mistake
-        else:
-            flags = (FOR_OPERATORS, next_address())
-            text = each.command.with_arguments(each.word, flags).text
-            yield from described({each.line: text})
-
-
 def require_lines(option: str, names: Iterable[str], processes: Sequence[Described]) -> None:
     """Raise ConfigurationError for names in an option that no line has."""
     lines = [process.line for process in processes]
@@ -375,8 +363,8 @@ def _flags(
         yield from (MOVED, *moved)
     if place is not None and process.listens not in (None, place):
         yield from ("--bind", str(place))
-    if process.copy and process.for_operators is not None:
-        yield from (FOR_OPERATORS, str(process.for_operators))
+    if process.copy and process.for_operators:
+        yield from (FOR_OPERATORS, str(process.for_operators[0]))
 
 
 def _addresses_of_groups(options: Any) -> list[Address]:

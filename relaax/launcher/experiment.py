@@ -137,7 +137,7 @@ def _parser() -> argparse.ArgumentParser:
                 "--http-port-base",
                 type=positive,
                 metavar="PORT",
-                help="let each server answer /healthz, /readyz and /metrics for Prometheus at a "
+                help="let each worker answer /healthz, /readyz and /metrics for Prometheus at a "
                 "port of its own of this machine: PORT and the next free ones",
             )
             command.add_argument(
@@ -258,10 +258,16 @@ def _run(arguments: argparse.Namespace) -> int:
                 resources.enter_context(holder)
                 return taken[-1]
 
+    def ports_in_a_row(first: int, count: int) -> list[int]:
+        found = [next_port(first)]
+        while len(found) < count:
+            port = next_port(first)
+            found = [*found, port] if port == found[-1] + 1 else [port]
+        return found
+
     is_on_cluster, first = arguments.on.name != _LOCAL, arguments.http_port_base
     if first is not None and is_on_cluster:
         raise ConfigurationError(f"--http-port-base {first}: the ports are of this machine alone")
-    for_operators = None if first is None else lambda: f"{HOST}:{next_port(first)}"
     with resources, owned(place.folder, f"{_NAME} run", wait_s=0, advice=_RUNS_ALREADY):
         trial = Trial(
             experiment,
@@ -272,9 +278,13 @@ def _run(arguments: argparse.Namespace) -> int:
             _access(arguments),
             is_on_cluster=is_on_cluster,
             has_wandb=arguments.wandb,
+            http_ports=None if first is None else partial(ports_in_a_row, first),
         )
         procfile = trial.write()
         print(f"{place} in {place.folder}", flush=True)
+        for name, addresses in trial.for_operators.items():
+            shown = " to ".join(dict.fromkeys((addresses[0], addresses[-1])))
+            print(f"{name} answers operators at {shown}", flush=True)
         record = RunRecorder(place.record)
         keys = {
             name: Keys(info.host_key, tuple(info.watch_keys))
@@ -285,7 +295,7 @@ def _run(arguments: argparse.Namespace) -> int:
         timeout_s = rules.timeout_s or experiment.config.timeout_seconds
         rules = replace(rules, timeout_s=timeout_s, keys=keys)
         machines = _machines(arguments, trial) if is_on_cluster else None
-        run = partial(run_procfile, procfile, place.log, rules, record, machines, for_operators)
+        run = partial(run_procfile, procfile, place.log, rules, record, machines)
         status = run_command(_NAME, run)
         record.note_status(status)
         failure = None if status in ORDERLY else record.failure()

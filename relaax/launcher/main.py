@@ -28,7 +28,7 @@ import os
 import secrets
 import signal
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -52,7 +52,6 @@ from relaax.launcher.described import (
     Described,
     Needs,
     Placement,
-    answering_operators,
     copied,
     described,
     read_procfile,
@@ -127,13 +126,11 @@ def run_procfile(
     rules: RunRules,
     record: RunRecorder,
     machines: OnMachines | None = None,
-    for_operators: Callable[[], str] | None = None,
 ) -> int:
     """Run a Procfile and return the exit status; ConfigurationError.
 
     The ``record`` has the state of the run. Keys of ``rules`` are those of lines. Without
-    ``machines`` all processes run on this one. ``for_operators`` returns an address at which the
-    next server answers operators.
+    ``machines`` all processes run on this one.
     """
     arguments = _parser().parse_args([])
     arguments.procfile, arguments.log_file = procfile, log_file
@@ -143,25 +140,17 @@ def run_procfile(
         arguments.cpus = {line: each.cpus for line, each in machines.needs.items()}
         arguments.gpus = {line: each.gpus for line, each in machines.needs.items()}
         arguments.memory = {line: each.memory_gib for line, each in machines.needs.items()}
-    return _carry_out(arguments, rules, record, for_operators)
+    return _carry_out(arguments, rules, record)
 
 
 def _carry_out(
-    arguments: argparse.Namespace,
-    rules: RunRules,
-    record: RunRecorder | None = None,
-    for_operators: Callable[[], str] | None = None,
+    arguments: argparse.Namespace, rules: RunRules, record: RunRecorder | None = None
 ) -> int:
     if arguments.new_algorithm is not None:
         return _write_algorithm(arguments.new_algorithm)
     if arguments.serial:
         return _check_or_run_serial(arguments)
     processes = described(read_procfile(arguments.procfile), arguments.set)
-    if for_operators is not None:
-        processes = list(answering_operators(processes, for_operators))
-        for each in processes:
-            if each.for_operators is not None:
-                print(f"{each.name} answers operators at {each.for_operators}", flush=True)
     require_start_folder(arguments.procfile, processes)
     findings = check(processes, on_one_machine=arguments.on is None)
     if arguments.on is None:

@@ -69,8 +69,7 @@ def _listens_at(process: Described) -> Iterator[Address]:
     """Yield the addresses of a process that were written for it alone."""
     if process.listens is not None and process.copy == 0:
         yield process.listens
-    if process.for_operators is not None:
-        yield process.for_operators
+    yield from process.for_operators
 
 
 def _is_taken(address: Address) -> bool:

@@ -84,6 +84,14 @@ class LeagueManager:
         writer.writerows(self._rows())
         self._put(self._table, text.getvalue())
 
+    def numbers(self) -> dict[str, float]:
+        """Return the rating of each policy, and how many tagged versions it has."""
+        ladder = self._ladder
+        return {
+            **{f"elo of {policy}": each.elo for policy, each in ladder.newest.items()},
+            **{f"versions of {policy}": len(each) for policy, each in ladder.tagged.items()},
+        }
+
     def _columns(self) -> list[str]:
         policy = ["policy"] if len(self._games) > 1 else []
         numbers = (WIN_RATE, WEIGHT, "games")

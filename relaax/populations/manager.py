@@ -54,6 +54,19 @@ class PopulationManager:
         if returns:
             print(f"mean returns: {', '.join(returns)}", flush=True)
 
+    def numbers(self) -> dict[str, float]:
+        """Return what has been done, and how good each member is, by name."""
+        members = self._population.members
+        return {
+            "exploits": len(self._record.rows),
+            "members waiting": sum(member.is_waiting for member in members.values()),
+            **{
+                f"mean return of {name}": member.mean_return
+                for name, member in members.items()
+                if member.returns
+            },
+        }
+
     def _say_who_is_waited_for(self) -> None:
         missing = self._population.missing()
         if missing:

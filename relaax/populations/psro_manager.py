@@ -68,6 +68,13 @@ class PsroManager:
     def write(self) -> None:
         """Do nothing: all is written when it is known."""
 
+    def numbers(self) -> dict[str, float]:
+        """Return how large the populations are, and the last solution of their game."""
+        found: dict[str, float] = {"versions of each policy": len(self._game.versions[0])}
+        for newest in self._game.solutions[-1:]:
+            found |= {"value": newest.value, "exploitability": newest.exploitability}
+        return found
+
     def _course(self) -> Generator[None, None, None]:
         """Yield while others are to do something."""
         yield from self._settled()

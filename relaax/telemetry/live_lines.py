@@ -23,7 +23,10 @@ if TYPE_CHECKING:
     from _typeshed import DataclassInstance
 
 #: The groups with live lines, in the order in which they are shown.
-GROUPS = ("learner", "replay", "inference", "RLX server", "actor", "evaluation", "environments")
+GROUPS = (
+    "learner", "replay", "inference", "population", "RLX server", "actor", "evaluation",
+    "environments",
+)  # fmt: skip
 
 #: The environment variable by which ``relaax-train`` asks for these lines: seconds between two.
 ASKED_BY = "RELAAX_LIVE_LINES"

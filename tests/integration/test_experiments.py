@@ -57,8 +57,10 @@ def test_a_trial_trains_to_its_end(tmp_path: Path) -> None:
     ended = command(tmp_path, "run", str(twin), "-f", "one", "--http-port-base", "7400")
     assert ended.returncode == 0, ended.stdout + ended.stderr
     assert "the required number of steps is done" in ended.stdout
-    for_operators = re.findall(r"^(\S+) answers operators at localhost:\d+$", ended.stdout, re.M)
-    assert for_operators == ["default-ps", "default-trainer0", "policy0", "policy1"]
+    found = re.findall(r"^(\S+) answers operators at (localhost:\d+.*)$", ended.stdout, re.M)
+    for_operators = {name: len(addresses.split(" to ")) for name, addresses in found}
+    servers = ["default-ps", "default-trainer0", "policy0", "policy1"]
+    assert for_operators == {**dict.fromkeys(servers, 1), "actors0": 2}
     place = tmp_path / "training" / "experiments" / name / "one"
     assert command(tmp_path, "show", str(place / "experiment.yaml")).stdout == twin.read_text()
     assert any((place / "policies" / "default" / "checkpoints").iterdir())

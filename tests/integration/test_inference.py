@@ -7,7 +7,7 @@ from pathlib import Path
 
 import psutil
 import pytest
-from operators import figures
+from operators import figures, is_ready
 from processes import SMALL_DA3C, SMALL_PPO, Process, Training, free_port, wait_for
 from worker_modes import SHARED
 
@@ -93,13 +93,22 @@ def test_a_training_goes_on_when_one_of_two_servers_is_killed_and_comes_back(tra
 def test_an_actor_without_a_policy_trains_and_evaluates(training: Training):
     parts = Inferred(training, servers=1)
     servers = ["--inference-servers", *parts.urls]
-    training.start_actors(2, *servers)
+    port, other = free_port(), free_port()
+    while other != port + 1:
+        port, other = other, free_port()
+    training.start_actors(2, *servers, "--http-bind", f"127.0.0.1:{port}")
     parts.wait_for_steps(300)
     parts_of_a_step = ("queue", "inference", "network", "environment")
     names = [("relaax_scalar", f"latency/{part}") for part in parts_of_a_step]
     wait_for(lambda: set(names) <= figures(parts.operators[0]).keys(), "the parts of a step")
     found = figures(parts.operators[0])
     assert min(found[name] for name in names) >= 0
+    for url in (f"127.0.0.1:{port}", f"127.0.0.1:{other}"):
+        wait_for(lambda url=url: is_ready(url), "an actor")
+        own = figures(url)
+        assert own["relaax_steps_total",] > own["relaax_episodes_total",] >= 0
+        for part in ("queue_wait", "inference", "network", "environment"):
+            assert own[f"relaax_{part}_seconds_count", "training"] > 0
     counted = figures(parts.operators[1])
     assert counted["relaax_batch_size_sum",] >= counted["relaax_queue_wait_seconds_count",] > 0
     assert counted["relaax_inference_seconds_count",] > 0

@@ -5,10 +5,12 @@ import json
 import os
 import re
 import signal
+import subprocess
 from contextlib import closing
 from pathlib import Path
 
 import pytest
+from operators import figures, is_ready
 from processes import COMMANDS, Process, wait_for
 from small_population import RATES, write_small_league, write_small_population
 
@@ -42,6 +44,7 @@ def tagged_versions(folder: Path, policy: str) -> dict[str, int]:
 def started(folder: Path, name: str) -> tuple[Process, Path]:
     """Run an experiment of a folder; return its process, and the trial's folder."""
     words = ["relaax-experiment", "run", f"{name}.yaml", "-f", "one", "--restart"]
+    words += ["--http-port-base", "7500"]
     run = Process("experiment", [str(COMMANDS / words[0]), *words[1:]], folder)
     return run, folder / "training" / "experiments" / name / "one"
 
@@ -74,6 +77,14 @@ def test_a_population_goes_on_whichever_process_is_killed(tmp_path: Path) -> Non
         for policy, tags in tagged.items():
             assert tags
             assert tags.items() <= tagged_versions(folder, policy).items()
+        url = run.says(r"population0 answers operators at (localhost:\d+)")[1]
+        assert is_ready(url)
+        done = figures(url)
+        assert done["relaax_population", "exploits"] >= len(KILLED)
+        assert done["relaax_population", "members waiting"] <= len(RATES)
+        status = [str(COMMANDS / "relaax-experiment"), "status", "-e", "pbt", "-f", "one"]
+        said = subprocess.run(status, cwd=tmp_path, capture_output=True, text=True, check=True)
+        assert re.search(r"population0 +runs .*population: exploits \d+", said.stdout)
         run.signal(signal.SIGINT)
         assert run.wait() == 130
         lines = (folder / "population0" / "exploits.csv").read_text().splitlines()

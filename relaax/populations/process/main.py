@@ -14,11 +14,14 @@ from relaax.configuration import LearnerConfiguration, load_learner, run_command
 from relaax.configuration.access import begin_access
 from relaax.configuration.population_rules import PopulationFile
 from relaax.errors import ConfigurationError
-from relaax.populations.process.managers import MANAGERS, Told
+from relaax.populations.process.managers import MANAGERS, Manager, Told
 from relaax.populations.stub import MemberStub
 from relaax.processes.directory_lock import owned
 from relaax.processes.stop_signal import StopSignal
+from relaax.telemetry.live_lines import Figure, LiveLineWriter
 from relaax.telemetry.logs import start_logging
+from relaax.telemetry.operators import Metric, OperatorPort, operator_listener
+from relaax.telemetry.operators.families import gauges
 
 _PROGRAM = "relaax-population-manager"
 
@@ -32,6 +35,29 @@ parameters of strong ones, and their hyperparameters with changes; with self_pla
 against its past versions, and in a league policies play against those of one another; with psro two
 policies learn against mixtures of each other's past versions. relaax-experiment starts it where an
 experiment has a PopulationManager."""
+
+
+class Shown:
+    """Shows the numbers of a manager to operators, and in its live line."""
+
+    def __init__(self, manager: Manager) -> None:
+        self._manager = manager
+        #: Replaced as a whole: another thread reads them.
+        self._numbers = manager.numbers()
+        self._line = LiveLineWriter("population", self._live)
+
+    def note(self) -> None:
+        """Take the numbers as they are now."""
+        self._numbers = self._manager.numbers()
+        self._line.write_if_due()
+
+    def figures(self) -> list[Metric]:
+        """Return the numbers for Prometheus."""
+        means = "What the manager of a population knows"
+        return [gauges("population", means, "name", self._numbers)]
+
+    def _live(self) -> list[Figure]:
+        return [Figure(value, name) for name, value in self._numbers.items()]
 
 
 def main() -> int:
@@ -72,6 +98,12 @@ def _parser() -> argparse.ArgumentParser:
         required=True,
         help="where tables and plots say what has been done",
     )
+    parser.add_argument(
+        "--http-bind",
+        type=Address.parse,
+        metavar="HOST:PORT",
+        help="answer HTTP for operators here, as servers do (default: no such port)",
+    )
     return parser
 
 
@@ -80,11 +112,13 @@ def _manage(arguments: argparse.Namespace) -> int:
     rules = PopulationFile.read(arguments.rules)
     options = next(iter(members.values())).options
     start_logging(options.log_level, options.log_file, _PROGRAM)
-    begin_access(options, listens=False)
+    begin_access(options, listens=arguments.http_bind is not None)
     stop = StopSignal()
     rule = rules.rule()
     with ExitStack() as resources:
         resources.enter_context(owned(arguments.directory, _PROGRAM))
+        operators = OperatorPort(operator_listener(arguments.http_bind))
+        resources.enter_context(closing(operators))
         servers = _servers(members, arguments.parameter_servers)
         stubs = {
             name: resources.enter_context(closing(MemberStub(server)))
@@ -93,10 +127,14 @@ def _manage(arguments: argparse.Namespace) -> int:
         told = Told(rules, members, servers, stubs, DirectoryStore(arguments.directory), resources)
         manager = MANAGERS[type(rule)](rule, told)
         resources.callback(manager.write)
+        shown = Shown(manager)
+        operators.show(shown.figures)
+        operators.begin()
         print(f"a population of {', '.join(members)}", flush=True)
         written_at = time.monotonic()
         while not stop.wait(manager.interval_s):
             manager.advance()
+            shown.note()
             if time.monotonic() - written_at >= _RECORD_S:
                 manager.write()
                 written_at = time.monotonic()

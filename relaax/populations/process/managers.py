@@ -41,6 +41,9 @@ class Manager(Protocol):
     def write(self) -> None:
         """Write tables and plots; called now and then, and at the end."""
 
+    def numbers(self) -> Mapping[str, float]:
+        """Return what people want to know of the population, by name."""
+
 
 @dataclass(frozen=True)
 class Told:

@@ -134,10 +134,11 @@ def _client_of(
         index,
         KeptCounts([TAKEN, DELIVERED, DROPPED]).row(),
         resources,
+        shared,
         report,
         environments=len(environments) * len(members),
         wrap=wrap,
-        copies=shared.copies,
+        policy=configuration.run_name,
     )
     client = MultiAgentClient(
         THIS_PROCESS,

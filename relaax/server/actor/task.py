@@ -1,11 +1,13 @@
 """The task of a process of ``relaax-actor``: it makes an environment, and plays."""
 
+from collections.abc import Iterator
 from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from functools import partial
 
 from gymnasium.vector import AutoresetMode, SyncVectorEnv
 
+from relaax.address import Address
 from relaax.client.connector import Backoff
 from relaax.client.gymnasium_factory import Environment, Environments
 from relaax.client.gymnasium_tasks import (
@@ -27,12 +29,13 @@ from relaax.errors import ConfigurationError
 from relaax.net.listening import allow_many_files
 from relaax.server.actor.environments import agents_factory, environment_factory, names_class
 from relaax.server.actor.groups import THIS_PROCESS, finished, load_group, play_groups, samples_of
+from relaax.server.actor.latency import latency_figures
 from relaax.server.actor.stages import StagedEnvironment, StageSource, stage_source
 from relaax.server.actor.surreal import play_surreal
 from relaax.server.actor.wiring import EVALUATIONS, ActorParts, Shared, SinkWrapper, algorithm_of
 from relaax.telemetry.kept_counts import DELIVERED, DROPPED, TAKEN, KeptCounts
 from relaax.telemetry.logs import show_name, start_logging
-from relaax.telemetry.operators.certificates import Certificates
+from relaax.telemetry.operators import Metric, OperatorPort, counter, operator_listener
 from relaax.telemetry.training import worker_runs
 
 
@@ -54,15 +57,15 @@ class ActorTask:
         configuration = load_actor(self.arguments)
         options = configuration.options
         start_logging(options.log_level, options.log_file, f"relaax-actor {index}")
-        access = begin_access(options, listens=False)
+        begin_access(options, listens=options.http_bind is not None)
         allow_many_files()
         show_name()
         with ExitStack() as resources:
-            if index == 0:  # the others of this command would report the same
-                resources.enter_context(closing(Certificates(access.tls)))
+            operators = resources.enter_context(closing(_operators(options, index)))
             server = options.curriculum_server
             stage = None if server is None else stage_source(str(server), resources)
-            shared = Shared(stage, worker_runs(options.wandb_runs, resources))
+            shared = Shared(operators, stage, worker_runs(options.wandb_runs, resources))
+            operators.show(lambda: _figures(report, shared))
             if options.agents is None:
                 return _play_one(configuration, index, report, resources, shared)
             agents = read_agents(options.agents)
@@ -89,6 +92,21 @@ class ActorTask:
         return play_groups(agents, options, factory, index, report, resources, shared)
 
 
+def _operators(options: ActorOptions, index: int) -> OperatorPort:
+    """Return the port for operators of a process, the ``index``-th of its command from 0."""
+    first = options.http_bind
+    listener = operator_listener(first and Address(first.host, first.port + index))
+    # The others of this command would report the same certificates.
+    return OperatorPort(listener, has_certificates=index == 0)
+
+
+def _figures(report: RunObserver, shared: Shared) -> Iterator[Metric]:
+    """Yield what a process shows operators."""
+    yield counter("steps", "Steps that its environments have taken", report.steps)
+    yield counter("episodes", "Episodes that have ended", report.episodes)
+    yield from latency_figures(shared.latencies)
+
+
 def _play_one(
     configuration: ActorConfiguration,
     index: int,
@@ -109,10 +127,11 @@ def _play_one(
         index,
         kept,
         resources,
+        shared,
         report,
         ring_size,
         wrap,
-        copies=shared.copies,
+        configuration.run_name,
     )
     name = configuration.algorithm.directory.name
     if algorithm.has_actor and ring_size > 1:

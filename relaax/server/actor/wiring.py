@@ -2,6 +2,7 @@
 
 import logging
 import secrets
+from collections import defaultdict
 from collections.abc import Callable
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, field
@@ -39,6 +40,8 @@ from relaax.server.rlx_server.worker.settings import WorkerSettings
 from relaax.steps import Steps
 from relaax.telemetry.kept_counts import CountsRow
 from relaax.telemetry.metrics import Metrics
+from relaax.telemetry.operators import OperatorPort
+from relaax.telemetry.operators.port import away
 
 #: The evaluation of the modes in which nothing is learnt.
 EVALUATIONS = {EVAL_DETERMINISTIC: Evaluation.DETERMINISTIC, EVAL_STOCHASTIC: Evaluation.STOCHASTIC}
@@ -46,12 +49,15 @@ EVALUATIONS = {EVAL_DETERMINISTIC: Evaluation.DETERMINISTIC, EVAL_STOCHASTIC: Ev
 
 @dataclass(frozen=True)
 class Shared:
-    """Parts that all groups of agents of a process share, where there are such."""
+    """Parts that all groups of agents of a process share."""
 
-    #: Environments are reset with this stage.
+    operators: OperatorPort
+    #: Environments are reset with this stage, where there is one.
     stage: StageSource | None = None
-    #: Metrics are stored there, too.
+    #: Metrics are stored there, too, where there is such a place.
     copies: Metrics | None = None
+    #: Of the agents that train, by the name of their policy's file.
+    latencies: defaultdict[str, list[Latency]] = field(default_factory=lambda: defaultdict(list))
 
 
 #: Returns a sink that hands on to a given one.
@@ -131,7 +137,7 @@ class ActorParts:
 
     ``kept`` counts its steps by their fate; ``report`` is that of its process. It acts for so
     many ``environments``, of which each agent is one. ``wrap`` returns a sink that is put before
-    that of its steps. Metrics are stored in ``copies``, too.
+    that of its steps. ``policy`` is its name for operators.
     """
 
     algorithm: Algorithm
@@ -140,10 +146,11 @@ class ActorParts:
     index: int
     kept: CountsRow
     resources: ExitStack
+    shared: Shared
     report: RunObserver = field(default_factory=RunObserver)
     environments: int = 1
     wrap: SinkWrapper = lambda sink: sink
-    copies: Metrics | None = None
+    policy: str = ""
 
     def __post_init__(self) -> None:
         options, self.doubts = self.options, doubts_of(self.index)
@@ -153,12 +160,13 @@ class ActorParts:
         self.bridge: ParameterLink = self.resources.enter_context(
             closing(control.parameter_server_stub(address))
         )
-        if self.copies is not None:
-            self.bridge.copy_metrics_to(self.copies)
+        if self.shared.copies is not None:
+            self.bridge.copy_metrics_to(self.shared.copies)
         self._place = ActorPlaces(self.index, self.environments)
         note = self._place.note if options.mode == TRAINING else None
         watch = TrainingWatch(self.bridge, lambda: 0, on_place=note)
         self._watch = self.resources.enter_context(closing(watch))
+        self.shared.operators.ready_if(away(watch.silence_s))
         if self.options.policy_identifier != LATEST:
             self.bridge.follow(self.options.policy_identifier)
             wait_for_version(self.bridge, self.is_over)
@@ -233,11 +241,13 @@ class ActorParts:
         return self.resources.enter_context(closing(worker))
 
     def _measured(self, agents: Agents) -> Agents:
-        """Return the agents; those that train let the parameter server know where time goes."""
+        """Return the agents, which are ready; the time of those that train is measured."""
         if self.options.mode == TRAINING:
             latency = Latency(self.bridge.metrics(), lambda: self.report.environment_s)
             self.resources.callback(latency.close)
             agents.batch_agent.watch_choices(latency.chose)
+            self.shared.latencies[self.policy].append(latency)
+        self.shared.operators.begin()
         return agents
 
     def surreal_actor(self) -> Actor:
@@ -256,6 +266,7 @@ class ActorParts:
         actor: Actor = self.algorithm.make_actor(
             self.config, session, self.index, self.options.mode
         )
+        self.shared.operators.begin()
         return actor
 
     def is_over(self) -> bool:

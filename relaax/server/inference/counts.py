@@ -53,8 +53,7 @@ class InferenceCounts:
             ("inference_seconds", "One evaluation of the network", self._times),
             ("batch_size", "Environments that were answered with one evaluation", self._sizes),
         ):
-            total, *counts = counted.values()
-            yield histogram(name, means, counted.bounds, counts, total)
+            yield histogram(name, means, counted.bounds, counted.values())
 
     def figures(self) -> list[Figure]:
         """Return the actions in a second, and in an evaluation, since the last time."""

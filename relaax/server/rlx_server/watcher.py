@@ -205,8 +205,8 @@ def figures(tally: Tally, has_parameter_server: bool = True) -> Iterable[Metric]
         yield gauge("parameter_server_up", "1 while the parameter server answers", answers)
     for name, place in HISTOGRAMS.items():
         metric, means = _MEANINGS[name]
-        total, *counts = totals[place.begin : place.end].tolist()
-        yield histogram(metric, means, place.bounds, counts, total)
+        cells = totals[place.begin : place.end].tolist()
+        yield histogram(metric, means, place.bounds, cells)
 
 
 def figures_of_exploitation(exploitation: Exploitation, tally: Tally) -> Iterable[Metric]:

@@ -45,16 +45,34 @@ def _filled(family: GaugeMetricFamily | CounterMetricFamily, values: Mapping[str
     return family
 
 
-def histogram(
-    name: str, means: str, bounds: Sequence[float], counts: Iterable[float], total: float
-) -> Metric:
-    """Return a distribution: ``counts`` of the values within each of ``bounds``, and above all.
+def histogram(name: str, means: str, bounds: Sequence[float], values: Sequence[float]) -> Metric:
+    """Return a distribution: ``values`` are those of a ``Histogram`` with these ``bounds``."""
+    return _with_cells(HistogramMetricFamily(_PREFIX + name, means), [], bounds, values)
 
-    ``total`` is the sum of all values.
-    """
-    family = HistogramMetricFamily(_PREFIX + name, means)
-    labels = [*(f"{bound:g}" for bound in bounds), "+Inf"]
-    family.add_metric([], list(zip(labels, accumulate(counts), strict=True)), total)
+
+def histograms(
+    name: str,
+    means: str,
+    label: str,
+    bounds: Sequence[float],
+    values: Mapping[str, Sequence[float]],
+) -> Metric:
+    """Return distributions of one name, told apart by ``label``."""
+    family = HistogramMetricFamily(_PREFIX + name, means, labels=[label])
+    for key, cells in values.items():
+        _with_cells(family, [key], bounds, cells)
+    return family
+
+
+def _with_cells(
+    family: HistogramMetricFamily,
+    labels: Sequence[str],
+    bounds: Sequence[float],
+    cells: Sequence[float],
+) -> Metric:
+    total, *counts = cells
+    names = [*(f"{bound:g}" for bound in bounds), "+Inf"]
+    family.add_metric(labels, list(zip(names, accumulate(counts), strict=True)), total)
     return family
 
 

@@ -76,10 +76,16 @@ class OperatorPort(Collector):
 
     Without a listener it answers nothing: a server need not ask whether there is one. Expiring
     certificates are logged all the same, and so are counts of refusals at all ports of the
-    processes that share a refusal log.
+    processes that share a refusal log. Not ``has_certificates``: another process reports these.
     """
 
-    def __init__(self, listener: socket.socket | None, pid: Callable[[], int] = os.getpid) -> None:
+    def __init__(
+        self,
+        listener: socket.socket | None,
+        pid: Callable[[], int] = os.getpid,
+        *,
+        has_certificates: bool = True,
+    ) -> None:
         self._access = current_access()
         self._pid = pid
         self._alive: list[Check] = []
@@ -87,7 +93,7 @@ class OperatorPort(Collector):
         self._has_begun = False
         self._note_ready: Callable[[], str] = str
         self._refused_elsewhere: Callable[[], Mapping[str, float]] = dict
-        self._certificates = Certificates(self._access.tls)
+        self._certificates = Certificates(self._access.tls if has_certificates else None)
         self._figures: list[Figures] = [
             self._refused,
             self._grpc_connections,

@@ -161,6 +161,21 @@ def test_workers_have_runs_whose_names_their_information_overrides(tmp_path):
     assert not any("--wandb-runs" in words for _, words in trial_of(described, tmp_path).lines())
 
 
+def test_each_process_answers_operators_at_a_port_of_its_own(tmp_path):
+    described = experiment([actor(), actor()], [policy_worker()], [trainer()])
+    ports = iter(range(7300, 7400))
+    http_ports = lambda count: [next(ports) for _ in range(count)]  # noqa: E731
+    trial = trial_of(described, tmp_path / "one", http_ports=http_ports)
+    assert trial.for_operators == {
+        "default-ps": ["localhost:7300"],
+        "default-trainer0": ["localhost:7301"],
+        "policy0": ["localhost:7302"],
+        "actors0": ["localhost:7303", "localhost:7304"],
+    }
+    for name, words in trial.lines():
+        assert words[words.index("--http-bind") + 1] == trial.for_operators[name][0]
+
+
 def test_the_episodes_of_an_evaluation_go_to_the_manager_that_moves_its_tag(tmp_path):
     described = evaluated(manager(eval_games_per_version=20))
     assert mistakes(described) == []

@@ -8,7 +8,7 @@ import yaml
 from relaax.address import Address
 from relaax.configuration import load_actor, load_learner, load_parameter_server, load_rlx_server
 from relaax.errors import ConfigurationError
-from relaax.launcher.described import answering_operators, copied, described, told
+from relaax.launcher.described import copied, described, told
 
 CONFIGURATION = {
     "relaax-parameter-server": {"--checkpoint-dir": "training/checkpoints"},
@@ -51,21 +51,6 @@ def options_of(process):
     return LOADERS[process.program](arguments).options
 
 
-def test_servers_without_an_address_for_operators_get_one_each_in_their_order(lines):
-    lines["further"] = f"{lines['rlx']} --http-bind localhost:9000"
-    lines["last"] = lines["rlx"].replace("exec", "exec env CUDA_VISIBLE_DEVICES=")
-    addresses = map("localhost:{}".format, (8000, 8001, 8002))
-    found = answering_operators(described(lines), lambda: next(addresses))
-    known = {each.name: (each.text, each.for_operators) for each in found}
-    assert known == {
-        "ps": (f"{lines['ps']} --http-bind localhost:8000", Address("localhost", 8000)),
-        "rlx": (f"{lines['rlx']} --http-bind localhost:8001", Address("localhost", 8001)),
-        "env": (lines["env"], None),
-        "further": (lines["further"], Address("localhost", 9000)),
-        "last": (f"{lines['last']} --http-bind localhost:8002", Address("localhost", 8002)),
-    }
-
-
 def test_without_counts_each_line_is_one_process_by_its_name(lines):
     processes = planned(lines, {})
     assert [(p.name, p.copy, p.text) for p in processes] == [
@@ -89,6 +74,16 @@ def test_a_count_of_a_line_that_is_not_there_names_those_that_are(lines):
 def test_servers_that_have_a_name_of_their_own_have_no_copies(lines):
     with pytest.raises(ConfigurationError, match="ps runs relaax-parameter-server, of which each"):
         planned(lines, {"ps": 2})
+
+
+def test_copies_of_actors_answer_operators_at_ports_in_a_row(tmp_path):
+    path = tmp_path / "sac.yaml"
+    path.write_text(yaml.safe_dump({"algorithm": {"name": "sac", "action_size": 1}}))
+    lines = {"a": f"relaax-actor {path} --env E --actors 2 --http-bind localhost:7300"}
+    first, second = planned(lines, {"a": 2})
+    assert [each.port for each in first.for_operators] == [7300, 7301]
+    assert [each.port for each in second.for_operators] == [7302, 7303]
+    assert options_of(told([first, second], {})["a.2"]).http_bind == Address("localhost", 7302)
 
 
 def test_servers_listen_where_they_are_and_others_are_told_so(lines):

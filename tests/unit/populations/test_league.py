@@ -208,6 +208,7 @@ def test_a_manager_sets_weights_and_ratings_of_versions(training):
     assert first["elo"] == second["elo"] == FIRST_ELO
     ((name, rating),) = training.metrics.values
     assert (name, FIRST_ELO < rating < FIRST_ELO + 8) == ("elo", True)
+    assert manager.numbers() == {"elo of default": rating, "versions of default": 2}
     manager.write()
     lines = training.store.get("self_play.csv").decode().splitlines()
     assert [line.split(",")[0] for line in lines] == ["version", "10", "20"]

@@ -161,7 +161,11 @@ def test_a_manager_finds_the_equilibrium_of_its_population(players):
     advance(manager, players)
     assert players.weights("row") == pytest.approx({0: 0.0, 10: 1.0})  # paper beats rock
     players.learn(20)
-    advance(players.manager(), players)  # another one, as after kill -9
+    manager = players.manager()  # another one, as after kill -9
+    advance(manager, players)
+    assert manager.numbers() == pytest.approx(
+        {"versions of each policy": 3, "value": 0, "exploitability": 0}, abs=1e-6
+    )
     third = pytest.approx(1 / 3)
     assert players.weights("row") == players.weights("column") == {0: third, 10: third, 20: third}
     rows = list(csv.reader(players.store.get(PAYOFFS).decode().splitlines()))

@@ -5,7 +5,7 @@ from clock import Clock
 from stored_metrics import StoredMetrics
 
 from relaax.algorithm_base.inference import ChoiceTimes
-from relaax.server.actor.latency import INTERVAL_S, Latency
+from relaax.server.actor.latency import INTERVAL_S, Latency, latency_figures
 
 #: Seconds of a choice at a server, and of the environments' step before it.
 CHOICES = [
@@ -49,6 +49,33 @@ def test_means_are_of_the_parts_of_a_step_and_add_up_to_its_time(actor):
         }
     )
     assert sum(found.values()) == pytest.approx((actor.clock.now - began_at) / 2)
+
+
+def test_operators_see_the_parts_by_policy_and_groups_of_one_policy_together():
+    together, alone = [Actor(), Actor()], Actor()
+    for actor in together:
+        for each in CHOICES:
+            actor.play(*each)
+    for _ in range(2):
+        alone.play(ChoiceTimes(inference=0.25), 0.5)
+    by_policy = {"two": [each.latency for each in together], "inline": [alone.latency]}
+    samples = [sample for metric in latency_figures(by_policy) for sample in metric.samples]
+    sums = {
+        (sample.name, sample.labels["policy"]): sample.value
+        for sample in samples
+        if sample.name.endswith(("_sum", "_count"))
+    }
+    expected = {"queue_wait": 0.2, "inference": 1.2, "network": 0.4, "environment": 2.0}
+    assert sums == pytest.approx(
+        {
+            **{(f"relaax_{name}_seconds_sum", "two"): value for name, value in expected.items()},
+            **{(f"relaax_{name}_seconds_count", "two"): 4 for name in expected},
+            ("relaax_inference_seconds_sum", "inline"): 0.25,
+            ("relaax_inference_seconds_count", "inline"): 1,
+            ("relaax_environment_seconds_sum", "inline"): 0.5,
+            ("relaax_environment_seconds_count", "inline"): 1,
+        }
+    )
 
 
 def test_with_a_policy_of_its_own_there_is_neither_queue_nor_network(actor):

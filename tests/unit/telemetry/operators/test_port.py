@@ -117,7 +117,7 @@ def test_figures_are_read_when_prometheus_asks(port, address):
 
 
 def test_a_histogram_counts_the_values_within_each_bound(port, address):
-    port.show(lambda: [histogram("wait_seconds", "Wait", (0.1, 1.0), [4, 2, 1], 9.5)])
+    port.show(lambda: [histogram("wait_seconds", "Wait", (0.1, 1.0), [9.5, 4, 2, 1])])
     found = samples(address)
     assert [found["relaax_wait_seconds_bucket", bound] for bound in ("0.1", "1", "+Inf")] == [
         4,
