@@ -36,6 +36,16 @@ _TWIN = "experiment.yaml"
 #: Keys of a trainer that may change in a trial that goes on.
 _ENDS = ("max_global_step", "anneal_from")
 
+#: The kinds of workers, by their programs.
+_KINDS = {
+    "relaax-parameter-server": "parameter_server",
+    "relaax-replay-server": "buffer",
+    "relaax-learner": "trainer",
+    "relaax-inference-server": "policy",
+    "relaax-actor": "actor",
+    "relaax-population-manager": "population_manager",
+}
+
 #: Types of environments that are there without being registered.
 ENVIRONMENT_TYPES: Mapping[str, str] = {"atari": "relaax.client.gymnasium_atari:relaax/Atari-v0"}
 
@@ -224,6 +234,30 @@ class Trial:
             words += ["--rules", str(self._files / f"{name}.yaml")]
             words += ["--directory", str(self.directory / name)]
             yield name, ["relaax-population-manager", *words]
+
+    def targets(self) -> list[dict[str, Any]]:
+        """Return the addresses for operators, with labels, as Prometheus' file_sd_configs has them.
+
+        An actor worker's figures have a policy of their own.
+        """
+        seen: Counter[str] = Counter()
+        found = []
+        for name, words in self._lines():
+            kind = _KINDS[words[0]]
+            own = {"policy": Path(words[2]).stem} if words[1] == "--config" else {}
+            for address in self.for_operators.get(name, ()):
+                labels = {
+                    "job": words[0],
+                    "experiment": self.experiment.name,
+                    "trial": self.directory.name,
+                    "worker": kind,
+                    "worker_id": str(seen[kind]),
+                    "process": name,
+                    **({} if kind == "actor" else own),
+                }
+                found.append({"targets": [address], "labels": labels})
+                seen[kind] += 1
+        return found
 
     def information(self) -> dict[str, WorkerInformation]:
         """Return what is said about the worker of each line.

@@ -1,12 +1,13 @@
 """The command ``relaax-experiment``: runs trials of experiments, and looks at those that run."""
 
 import argparse
+import json
 import os
 import shlex
 import subprocess
 import sys
-from collections.abc import Callable
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -285,6 +286,7 @@ def _run(arguments: argparse.Namespace) -> int:
         for name, addresses in trial.for_operators.items():
             shown = " to ".join(dict.fromkeys((addresses[0], addresses[-1])))
             print(f"{name} answers operators at {shown}", flush=True)
+        resources.enter_context(_found_by_prometheus(trial, place.targets))
         record = RunRecorder(place.record)
         keys = {
             name: Keys(info.host_key, tuple(info.watch_keys))
@@ -302,6 +304,22 @@ def _run(arguments: argparse.Namespace) -> int:
         if failure is not None:
             print(f"{_NAME}: error: {failure}", file=sys.stderr)
         return status
+
+
+@contextmanager
+def _found_by_prometheus(trial: Trial, file: Path) -> Iterator[None]:
+    """Let Prometheus find the processes of a trial by a file as long as they run."""
+    file.unlink(missing_ok=True)  # of a run that was killed
+    if trial.for_operators:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        new = file.with_suffix(".new")
+        new.write_text(json.dumps(trial.targets(), indent=1), encoding="utf-8")
+        new.replace(file)
+        print(f"Prometheus finds them by {file}", flush=True)
+    try:
+        yield
+    finally:
+        file.unlink(missing_ok=True)
 
 
 def _write_manifests(

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
+from urllib.parse import quote
 
 import psutil
 
@@ -62,6 +63,12 @@ class TrialPlace:
     def log(self) -> Path:
         """The file with the output of all its processes."""
         return self.folder / "log"
+
+    @property
+    def targets(self) -> Path:
+        """The file for Prometheus, which takes a pattern of files for one folder alone."""
+        name = f"{quote(self.experiment, safe='')}@{quote(self.trial, safe='')}.json"
+        return self.directory / "prometheus" / name
 
     @property
     def manifests(self) -> Path:

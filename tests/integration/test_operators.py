@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 import yaml
 from operators import ask, figure, figures, is_ready
-from processes import REPOSITORY, SMALL_SAC, Process, Training, free_port, wait_for
+from processes import COMMANDS, REPOSITORY, SMALL_SAC, Process, Training, free_port, wait_for
 from programs import needs, program
 
 pytestmark = pytest.mark.integration
@@ -33,16 +33,25 @@ OF_TLS = {"relaax_certificate_expires_timestamp_seconds", "relaax_grpc_connectio
 
 
 class Prometheus:
-    """A Prometheus with the shipped configuration, other addresses, and less patience."""
+    """A Prometheus with the shipped configuration, other addresses, and less patience.
+
+    It has the jobs of ``targets``, and finds trials by files.
+    """
 
     def __init__(self, training: Training, targets: dict[str, str]) -> None:
         self._url = f"127.0.0.1:{free_port()}"
         content = yaml.safe_load((DEPLOY / "prometheus" / "prometheus.yml").read_text())
         content["global"] = {"scrape_interval": "500ms", "evaluation_interval": "500ms"}
         content["rule_files"] = [str(DEPLOY / "prometheus" / "alerts.yml")]
-        assert {job["job_name"] for job in content["scrape_configs"]} == set(targets)
-        for job in content["scrape_configs"]:
-            job["static_configs"] = [{"targets": [targets[job["job_name"]]]}]
+        *jobs, trials = content["scrape_configs"]
+        assert {job["job_name"] for job in jobs} == {f"relaax-{name}" for name in SERVERS}
+        for job in jobs:
+            own = targets.get(job["job_name"])
+            job["static_configs"] = [] if own is None else [{"targets": [own]}]
+        for each in trials["file_sd_configs"]:
+            (pattern,) = each["files"]
+            each["files"] = [str(training.directory / Path(pattern).relative_to("/srv/relaax"))]
+            each["refresh_interval"] = "1s"
         path = training.directory / "prometheus.yml"
         path.write_text(yaml.safe_dump(content))
         data = training.directory / "prometheus"
@@ -124,6 +133,39 @@ def test_prometheus_finds_all_that_dashboard_and_alerts_ask_for(
         ),
         "steps",
     )
+
+
+@NEEDS_PROMETHEUS
+def test_prometheus_finds_the_workers_of_a_trial_while_it_runs(training: Training) -> None:
+    command = str(COMMANDS / "relaax-experiment")
+    example = str(REPOSITORY / "examples" / "experiments" / "cartpole.py")
+    shown = subprocess.run(
+        [command, "show", example, "-e", "cartpole-remote"],
+        capture_output=True, text=True, check=True,
+    ).stdout  # fmt: skip
+    twin = training.directory / "twin.yaml"
+    twin.write_text(shown.replace("60000", "10000000").replace("count: 4", "count: 2"))
+    run = training.start(
+        "experiment", [command, "run", str(twin), "-f", "one", "--http-port-base", "7600"]
+    )
+    prometheus = Prometheus(training, {})
+    wait_for(lambda: len(prometheus.query("up == 1")) == 6, "all workers up")
+    found = [each["metric"] for each in prometheus.query("up")]
+    names = ("experiment", "trial", "worker", "worker_id", "process", "policy")
+    assert {tuple(each.get(name) for name in names) for each in found} == {
+        ("cartpole-remote", "one", "parameter_server", "0", "default-ps", "default"),
+        ("cartpole-remote", "one", "trainer", "0", "default-trainer0", "default"),
+        ("cartpole-remote", "one", "policy", "0", "policy0", "default"),
+        ("cartpole-remote", "one", "policy", "1", "policy1", "default"),
+        ("cartpole-remote", "one", "actor", "0", "actors0", None),
+        ("cartpole-remote", "one", "actor", "1", "actors0", None),
+    }
+    for part in ("queue_wait", "inference", "network", "environment"):
+        each = f'relaax_{part}_seconds_count{{worker="actor", policy="default"}} > 0'
+        wait_for(lambda each=each: len(prometheus.query(each)) == 2, f"{part} of both actors")
+    run.signal(signal.SIGINT)
+    assert run.wait() == 130
+    wait_for(lambda: not prometheus.query("up"), "no worker looked for after the end")
 
 
 def test_figures_of_all_servers_agree_with_one_another(

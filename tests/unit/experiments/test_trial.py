@@ -174,6 +174,20 @@ def test_each_process_answers_operators_at_a_port_of_its_own(tmp_path):
     }
     for name, words in trial.lines():
         assert words[words.index("--http-bind") + 1] == trial.for_operators[name][0]
+    labels = {each["targets"][0]: each["labels"] for each in trial.targets()}
+    assert list(labels) == [f"localhost:{port}" for port in range(7300, 7305)]
+    assert labels["localhost:7301"] == {
+        "job": "relaax-learner",
+        "experiment": "example",
+        "trial": "one",
+        "worker": "trainer",
+        "worker_id": "0",
+        "process": "default-trainer0",
+        "policy": "default",
+    }
+    actor_labels = labels["localhost:7304"]
+    assert (actor_labels["worker"], actor_labels["worker_id"]) == ("actor", "1")
+    assert "policy" not in actor_labels
 
 
 def test_the_episodes_of_an_evaluation_go_to_the_manager_that_moves_its_tag(tmp_path):
