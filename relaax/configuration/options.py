@@ -262,7 +262,7 @@ class RlxServerOptions(ReadingOptions, DeliveringOptions, FollowingOptions):
                 )
 
 
-class ReplayServerOptions(StoringOptions, SavingOptions, FollowingOptions):
+class ReplayServerOptions(StoringOptions, SavingOptions, FollowingOptions, WandbOptions):
     """The options of ``relaax-replay-server``."""
 
     bind: kinds.AddressOption = bind_at(7003)

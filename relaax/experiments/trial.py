@@ -188,6 +188,8 @@ class Trial:
         for policy in self.policies.values():
             for number, trainer in enumerate(policy.trainers):
                 found[f"{policy.name}-trainer{number}"].append(run(trainer, "trainer", policy.name))
+            for number, buffer in enumerate(policy.buffers):
+                found[f"{policy.name}-buffer{number}"].append(run(buffer, "buffer", policy.name))
         for number, worker in enumerate(config.policies):
             found[f"policy{number}"].append(run(worker, "policy", worker.policy_name))
         for group in self.actor_groups:
@@ -195,6 +197,8 @@ class Trial:
         for manager in config.eval_managers:
             name = manager.policy_name
             found[f"{name}-ps"].append(run(manager, "eval_manager", name))
+        for number, population in enumerate(config.population_manager):
+            found[f"population{number}"].append(run(population, "population_manager", None))
         return found
 
     def _lines(self) -> Iterator[tuple[str, list[str]]]:

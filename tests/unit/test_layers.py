@@ -84,7 +84,7 @@ MAY_IMPORT = {
     ),
     "relaax/names": (*GROUND, "relaax/net"),
     "relaax/populations": (*GROUND, "relaax/checkpoints", "relaax/configuration", "relaax/net"),
-    "relaax/populations/process": (*OF_COMMANDS, "relaax/populations"),
+    "relaax/populations/process": (*OF_COMMANDS, "relaax/populations", "relaax/telemetry/training"),
     "relaax/learning": (
         *GROUND,
         "relaax/algorithm_base",
@@ -122,7 +122,7 @@ MAY_IMPORT = {
         "relaax/populations",
         "relaax/telemetry/training",
     ),
-    "relaax/replay/process": OF_COMMANDS,
+    "relaax/replay/process": (*OF_COMMANDS, "relaax/telemetry/training"),
     "relaax/server/certificates": (*GROUND, "relaax/configuration", "relaax/net/access"),
     "relaax/server/exploitation": OF_COMMANDS,
     "relaax/server/rlx_server": (*OF_COMMANDS, "relaax/protocol", "relaax/server/exploitation"),

@@ -20,8 +20,10 @@ from relaax.processes.directory_lock import owned
 from relaax.processes.stop_signal import StopSignal
 from relaax.telemetry.live_lines import Figure, LiveLineWriter
 from relaax.telemetry.logs import start_logging
+from relaax.telemetry.metrics import Metrics, NullMetrics
 from relaax.telemetry.operators import Metric, OperatorPort, operator_listener
 from relaax.telemetry.operators.families import gauges
+from relaax.telemetry.training import worker_runs
 
 _PROGRAM = "relaax-population-manager"
 
@@ -38,17 +40,25 @@ experiment has a PopulationManager."""
 
 
 class Shown:
-    """Shows the numbers of a manager to operators, and in its live line."""
+    """Shows the numbers of a manager to operators, in its live line, and as ``metrics``.
 
-    def __init__(self, manager: Manager) -> None:
+    These have as their step how many seconds it has run.
+    """
+
+    def __init__(self, manager: Manager, metrics: Metrics) -> None:
         self._manager = manager
+        self._metrics = metrics
+        self._began_at = time.monotonic()
         #: Replaced as a whole: another thread reads them.
         self._numbers = manager.numbers()
         self._line = LiveLineWriter("population", self._live)
 
     def note(self) -> None:
         """Take the numbers as they are now."""
-        self._numbers = self._manager.numbers()
+        before, self._numbers = self._numbers, self._manager.numbers()
+        if before != self._numbers:
+            for name, value in self._numbers.items():
+                self._metrics.scalar(name, value, int(time.monotonic() - self._began_at))
         self._line.write_if_due()
 
     def figures(self) -> list[Metric]:
@@ -104,6 +114,13 @@ def _parser() -> argparse.ArgumentParser:
         metavar="HOST:PORT",
         help="answer HTTP for operators here, as servers do (default: no such port)",
     )
+    parser.add_argument(
+        "--wandb-runs",
+        type=Path,
+        metavar="FILE",
+        help="a file with runs of Weights & Biases that have what the manager knows; an experiment "
+        "writes it (needs relaax[wandb])",
+    )
     return parser
 
 
@@ -127,7 +144,8 @@ def _manage(arguments: argparse.Namespace) -> int:
         told = Told(rules, members, servers, stubs, DirectoryStore(arguments.directory), resources)
         manager = MANAGERS[type(rule)](rule, told)
         resources.callback(manager.write)
-        shown = Shown(manager)
+        runs = worker_runs(arguments.wandb_runs, resources)
+        shown = Shown(manager, runs or NullMetrics())
         operators.show(shown.figures)
         operators.begin()
         print(f"a population of {', '.join(members)}", flush=True)

@@ -38,6 +38,7 @@ from relaax.telemetry.live_lines import LiveLineWriter
 from relaax.telemetry.operators import OperatorPort, SaveRecord, operator_listener
 from relaax.telemetry.operators.families import Metric, counters
 from relaax.telemetry.operators.port import away
+from relaax.telemetry.training import worker_runs
 
 _log = logging.getLogger(__name__)
 
@@ -78,6 +79,9 @@ def serve(arguments: list[str]) -> int:
         contents = _contents(options, replay, spec, saves)
         bridge = algorithm.BridgeControl().parameter_server_stub(str(options.parameter_server))
         resources.callback(bridge.close)
+        runs = worker_runs(options.wandb_runs, resources)
+        if runs is not None:
+            bridge.copy_metrics_to(runs)
         new_actions = _new_actions(replay)  # before any come
         kept = KeptCounts([STORED, COUNTED]).row()
         replay.on_stored(partial(kept.add, STORED))

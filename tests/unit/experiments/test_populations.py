@@ -2,6 +2,7 @@
 
 import json
 import shlex
+from pathlib import Path
 
 import pytest
 import yaml
@@ -9,6 +10,7 @@ from experiment_parts import NULL, trial_of
 from processes import REPOSITORY
 
 from relaax.configuration.population_rules import PopulationFile
+from relaax.configuration.wandb_runs import read_wandb_runs
 from relaax.experiments.checks import mistakes
 from relaax.experiments.diagram import mermaid
 from relaax.experiments.files import load_experiment
@@ -56,6 +58,16 @@ def test_a_manager_is_started_with_the_files_of_its_members(tmp_path):
     assert member["algorithm"]["initial_learning_rate"] == 3e-6
     assert member["relaax-learner"]["--population-member"] is True
     assert member["relaax-learner"]["--checkpoint-dir"].endswith("policies/policy_2/learner0")
+
+
+def test_a_manager_has_a_run_of_its_own(tmp_path):
+    trial = trial_of(changed(), tmp_path / "one", has_wandb=True)
+    trial.write()
+    words = dict(trial.lines())["population0"]
+    (run,) = read_wandb_runs(Path(words[words.index("--wandb-runs") + 1]))
+    assert (run.project, run.group) == ("pbt", "one")
+    assert (run.job_type, run.name) == ("population_manager", "unnamed")
+    assert run.config["population.0"] == "policy_0"
 
 
 def test_evaluated_episodes_are_reported_to_the_population(tmp_path):

@@ -161,6 +161,15 @@ def test_workers_have_runs_whose_names_their_information_overrides(tmp_path):
     assert not any("--wandb-runs" in words for _, words in trial_of(described, tmp_path).lines())
 
 
+def test_a_buffer_has_a_run_of_its_own(tmp_path):
+    described = experiment([actor([INLINE], ["steps"])], [], [trainer()], buffers=[buffer()])
+    trial = trial_of(described, tmp_path / "one", has_wandb=True)
+    trial.write()
+    words = dict(trial.lines())["default-buffer0"]
+    (run,) = read_wandb_runs(Path(words[words.index("--wandb-runs") + 1]))
+    assert (run.job_type, run.name) == ("buffer", "default")
+
+
 def test_each_process_answers_operators_at_a_port_of_its_own(tmp_path):
     described = experiment([actor(), actor()], [policy_worker()], [trainer()])
     ports = iter(range(7300, 7400))
