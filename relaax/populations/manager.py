@@ -9,7 +9,6 @@ from relaax.populations.members import Members
 from relaax.populations.membership import Done, Order
 from relaax.populations.record import ExploitRow, PopulationRecord
 from relaax.populations.vanilla_pbt import Exploit, VanillaPopulation
-from relaax.telemetry.throttled_log import RepeatedWarning
 
 _log = logging.getLogger(__name__)
 
@@ -33,7 +32,6 @@ class PopulationManager:
         #: By member: its last order that was carried out, and the exploits that are under way.
         self._known: dict[str, int] = {}
         self._begun: dict[str, Exploit] = {}
-        self._complaint = RepeatedWarning(_log)
 
     def advance(self) -> None:
         """Take what is new of each member, and give orders; members that are away are left out."""
@@ -41,18 +39,16 @@ class PopulationManager:
         if len(self._known) == len(self._places):  # orders of before are known
             for exploit in self._population.exploits():
                 self._begin(exploit)
-            self._say_who_is_waited_for()
 
     def write(self) -> None:
-        """Write the record, and print how good each member is."""
+        """Write the record, and print how good each member is, the best first."""
         self._record.write()
-        returns = [
-            f"{name} {member.mean_return:.4g}"
-            for name, member in self._population.members.items()
-            if member.returns
-        ]
-        if returns:
-            print(f"mean returns: {', '.join(returns)}", flush=True)
+        known = [(name, each) for name, each in self._population.members.items() if each.returns]
+        known.sort(key=lambda pair: -pair[1].mean_return)
+        returns = ", ".join(f"{name} {each.mean_return:.4g}" for name, each in known)
+        said = [f"mean returns: {returns}" if returns else "", self._population.missing()]
+        if any(said):
+            print("; ".join(filter(None, said)), flush=True)
 
     def numbers(self) -> dict[str, float]:
         """Return what has been done, and how good each member is, by name."""
@@ -66,13 +62,6 @@ class PopulationManager:
                 if member.returns
             },
         }
-
-    def _say_who_is_waited_for(self) -> None:
-        missing = self._population.missing()
-        if missing:
-            self._complaint.say(missing)
-        else:
-            self._complaint.forget()
 
     def _look_at(self, name: str) -> None:
         member, place = self._population.members[name], self._places[name]

@@ -214,8 +214,14 @@ def test_a_member_that_refuses_goes_on_as_it_was(population, caplog):
     assert population.memberships["weak"].order == replace(ORDER, number=2)
 
 
-def test_a_member_without_episodes_is_named(population, caplog):
+def test_the_best_member_comes_first_and_one_without_episodes_is_named(population, capsys):
     manager = population.manager()
     report(population.memberships["strong"], 8.0, 8.0)
     manager.advance()
-    assert "weak has 0 evaluated episodes with its present parameters" in caplog.text
+    manager.write()
+    said = capsys.readouterr().out
+    assert "mean returns: strong 8; weak has 0 evaluated episodes with its present" in said
+    population.play(weak=1.0, strong=8.0)
+    manager.advance()
+    manager.write()
+    assert "mean returns: strong 8, weak 1\n" in capsys.readouterr().out
