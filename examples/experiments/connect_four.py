@@ -9,7 +9,7 @@ population0/self_play.csv in the trial's folder, has the rating of each version 
 against it; the rating of the newest policy is a metric, too: elo.
 
 The experiment connect_four_independent is for comparison: a policy for each seat, as in
-tictactoe.py, and as many steps together.
+tictactoe.py, and as many steps together. Both have further seeds: connect_four-seed2, and so on.
 """
 
 from functools import partial
@@ -41,9 +41,9 @@ DATABASE = ParameterDB(type_=ParameterDB.Type.METADATA)
 #: The games of past versions are reported to it.
 POPULATION_STREAM = "population"
 #: Environment steps of the learning players.
-STEPS = 240_000
+STEPS = 800_000
 NETWORK: dict[str, Any] = {
-    "encoders": {"observation": [{"conv2d": {"filters": 32, "kernel": 4}}, {"dense": 128}]}
+    "encoders": {"observation": [{"conv2d": {"filters": 64, "kernel": 4}}, {"dense": 128}]}
 }
 POLICY = Policy(
     type_="section",
@@ -133,6 +133,7 @@ class SelfPlay(Experiment):
             inference_streams=[inline("default")],
             sample_streams=["default"],
             agent_specs=[spec],
+            ring_size=8,
         )
 
     def _against_past(self, learning: str) -> ActorWorker:
@@ -176,6 +177,7 @@ class IndependentLearners(Experiment):
                 AgentSpec(index_regex=player, inference_stream_idx=place, sample_stream_idx=place)
                 for place, player in enumerate(PLAYERS)
             ],
+            ring_size=8,
         )
         return ExperimentConfig(
             actors=[actor, actor],
