@@ -4,7 +4,6 @@ import os
 import shutil
 import signal
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import islice
 from typing import Any, TextIO
 
 from honcho.printer import Printer
@@ -96,22 +95,27 @@ class ProgressView:
     ) -> str:
         trainings = list(progress.values())
         if columns < _BAR_COLUMNS or rows < _BAR_ROWS:
-            return str(trainings[0])[: columns - 1] if trainings else ""
+            return "" if not trainings else _said(progress)[0][: columns - 1]
         parts: list[Table | Text] = []
         if len(trainings) > 1:
-            parts.append(_bars(dict(islice(progress.items(), rows - _LOG_ROWS))))
+            parts.append(_bars(progress))
         elif trainings:
             parts += [_bar(trainings[0]), _figures(trainings[0])]
-        room = max(0, rows - _LOG_ROWS - max(2, len(trainings)))
         parts += [
             Text(each.standstill, style="yellow", overflow="fold")
             for each in trainings
             if each.standstill
         ]
-        below = [_group(group) for group in groups[:room]]
         with self._console.capture() as captured:
-            self._console.print(Group(*parts, *below), width=columns - 1)
-        return captured.get().rstrip("\n")
+            self._console.print(Group(*parts, *map(_group, groups)), width=columns - 1)
+        return "\n".join(captured.get().splitlines()[: rows - _LOG_ROWS])
+
+
+def _said(progress: Mapping[str, TrainingProgress]) -> list[str]:
+    """Return the progress of each training as a line of text, of several with their names."""
+    if len(progress) == 1:
+        return [str(each) for each in progress.values()]
+    return [f"{name}: {each}" for name, each in progress.items()]
 
 
 def _bar(progress: TrainingProgress) -> Table:
@@ -244,11 +248,7 @@ class LivePrinter:
         """Print the last progress as lines of its own, in the place of the rows that showed it."""
         if self._view is None:
             return
-        trainings = [
-            f"{name}: {each}" if len(self._progress) > 1 else str(each)
-            for name, each in sorted(self._progress.items())
-        ]
-        last = [*map(str, self._groups()), *trainings]
+        last = [*map(str, self._groups()), *_said(dict(sorted(self._progress.items())))]
         if last:
             print(f"{self._view.erase()}{chr(10).join(last)}", file=self._stream, flush=True)
         self._progress.clear()

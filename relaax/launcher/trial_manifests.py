@@ -23,8 +23,8 @@ _FIRST_PORT = 7100
 #: Folders in that of the manifests.
 _FILES, _ENVIRONMENTS = "files", "environments"
 
-#: The folder of manifests until all of them are written.
-_NEW = "manifests.new"
+#: The folders of manifests until all of them are written, and of those before.
+_NEW, _OLD = "kubernetes.new", "kubernetes.old"
 
 
 @dataclass(frozen=True)
@@ -95,8 +95,12 @@ def write_manifests(
     for path in trial.files():
         text = path.read_text(encoding="utf-8")
         path.write_text(text.replace(str(files), FILES), encoding="utf-8")
-    shutil.rmtree(place.manifests, ignore_errors=True)
+    before = place.manifests.with_name(_OLD)
+    shutil.rmtree(before, ignore_errors=True)
+    if place.manifests.exists():
+        place.manifests.rename(before)
     folder.rename(place.manifests)
+    shutil.rmtree(before, ignore_errors=True)
     place.record.unlink(missing_ok=True)  # status and others look at pods from now on
 
 
