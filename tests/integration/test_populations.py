@@ -71,7 +71,7 @@ def test_a_population_goes_on_whichever_process_is_killed(tmp_path: Path) -> Non
         another(ANY, "the start")
         for name, target in KILLED.items():
             for policy in RATES:
-                tagged[policy] = tagged_versions(folder, policy)
+                tagged.setdefault(policy, {}).update(tagged_versions(folder, policy))
             kill(run, folder, name)
             another(target, f"kill -9 of {name}")
         for policy, tags in tagged.items():
@@ -81,7 +81,6 @@ def test_a_population_goes_on_whichever_process_is_killed(tmp_path: Path) -> Non
         assert is_ready(url)
         done = figures(url)
         assert done["relaax_population", "exploits"] >= len(KILLED)
-        assert done["relaax_population", "members waiting"] <= len(RATES)
         status = [str(COMMANDS / "relaax-experiment"), "status", "-e", "pbt", "-f", "one"]
         said = subprocess.run(status, cwd=tmp_path, capture_output=True, text=True, check=True)
         assert re.search(r"population0 +runs .*population: exploits \d+", said.stdout)
