@@ -6,6 +6,7 @@
 ``prefetcher``     batches that are ready before they are asked for
 ``publishing``     when to publish
 ``lineage``        which training is continued, as the parameter server is shown
+``shown``          what operators and Weights & Biases see of it
 ``member``         a learner that carries out the orders of a population's manager
 ``kept_replay``    whether what its own replay holds is saved, and where
 ``experience``     where its samples come from: a replay of its own, or replay servers

@@ -57,6 +57,13 @@ class LearnerMeasurements:
         self.seconds = dict.fromkeys(PHASES, 0.0)
         self.updates = self.items = 0
 
+    def go_on_from(self, before: "LearnerMeasurements") -> None:
+        """Add what another loop of this process has done before to the totals."""
+        for name, seconds in before.seconds.items():
+            self.seconds[name] += seconds
+        self.updates += before.updates
+        self.items += before.items
+
     @contextmanager
     def phase(self, name: str) -> Iterator[None]:
         """Measure what is done inside, which is one of ``PHASES``."""

@@ -4,7 +4,7 @@ import logging
 import os
 import sys
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack, closing
 from functools import partial
 from typing import NoReturn
@@ -31,7 +31,6 @@ from relaax.parameters.training_watch import TrainingWatch, first_answer
 from relaax.processes.allocator import keep_memory
 from relaax.processes.periodic_tasks import Task
 from relaax.processes.stop_signal import Stop, StopSignal
-from relaax.replay.process.replay_metrics import replay_figures
 from relaax.replay.specs import ReplaySpec
 from relaax.server.learner.builder import make_learner, make_loop, random_numbers, restore_learner
 from relaax.server.learner.experience import Experience, OwnReplay, ReplayServers
@@ -39,19 +38,9 @@ from relaax.server.learner.kept_replay import kept_replay
 from relaax.server.learner.lineage import connect_restored
 from relaax.server.learner.loop import LearnerLoop
 from relaax.server.learner.member import PopulationMember, join_population, with_order
+from relaax.server.learner.shown import LearnerShown
 from relaax.telemetry.live_lines import Figure, LiveLineWriter
 from relaax.telemetry.metrics import Metrics
-from relaax.telemetry.operators import (
-    Metric,
-    OperatorPort,
-    SaveRecord,
-    counter,
-    gauge,
-    operator_listener,
-)
-from relaax.telemetry.operators.families import counters
-from relaax.telemetry.operators.port import away
-from relaax.telemetry.training import worker_runs
 
 _log = logging.getLogger(__name__)
 
@@ -95,20 +84,6 @@ class LearnerLine:
         return figures
 
 
-def figures(loop: LearnerLoop) -> Iterable[Metric]:
-    """Yield what the loop has done."""
-    done = loop.measured
-    yield gauge("learner_iteration", "Steps of the learner, of earlier starts too", loop.iteration)
-    yield counter("learner_updates", "Batches that were learnt from", done.updates)
-    yield counter("learner_items", "Items of the replay in them", done.items)
-    yield counters(
-        "learner_phase_seconds",
-        "Time of the learner's loop, by what it did",
-        "phase",
-        dict(done.seconds),
-    )
-
-
 def main() -> NoReturn:
     """Run a learner, and end with its exit status."""
     leave_at_once(run_command("relaax-learner", lambda: _serve(sys.argv[1:])))
@@ -125,18 +100,17 @@ def _serve(arguments: list[str]) -> int:
     stop = StopSignal()
     os.nice(options.nice)  # before it has threads
     keep_memory()  # every batch is made of arrays of the same sizes
-    while _learn(configuration, stop):  # with a new order of its population's manager
-        pass
+    with ExitStack() as resources:
+        shown = LearnerShown(options, resources)
+        while _learn(configuration, shown, stop):  # with a new order of its population's manager
+            pass
     return 0
 
 
-def _learn(configuration: LearnerConfiguration, stop: Stop) -> bool:
+def _learn(configuration: LearnerConfiguration, shown: LearnerShown, stop: Stop) -> bool:
     """Learn until ``stop`` is set or the training is over; return True for a new order before."""
     options = configuration.options
     with ExitStack() as resources:
-        operators = resources.enter_context(
-            closing(OperatorPort(operator_listener(options.http_bind)))
-        )
         if not wait_for_store(options.checkpoint_aws_s3, options.aws, options.give_up, stop):
             return False
         member = join_population(configuration, stop) if options.population_member else None
@@ -144,7 +118,7 @@ def _learn(configuration: LearnerConfiguration, stop: Stop) -> bool:
             resources.callback(member.close)
             configuration = with_order(configuration, member.order)
         try:
-            loop, watch, experience = _loop(configuration, resources, operators, stop, member)
+            loop, watch, experience = _loop(configuration, resources, shown, stop, member)
         except (CheckpointMismatch, ConfigurationError) as error:
             if member is None or not member.refuses(str(error), stop):
                 raise
@@ -154,7 +128,7 @@ def _learn(configuration: LearnerConfiguration, stop: Stop) -> bool:
             return False
         print(f"learning from {experience.place}", flush=True)
         began_with = loop.iteration
-        operators.begin()
+        shown.begin(watch, {} if member is None else member.order.hyperparameters)
 
         def has_new_order() -> bool:
             return member is not None and member.has_new_order
@@ -178,11 +152,11 @@ def _steps(iteration: int, began_with: int) -> str:
 def _loop(
     configuration: LearnerConfiguration,
     resources: ExitStack,
-    operators: OperatorPort,
+    shown: LearnerShown,
     stop: Stop,
     member: PopulationMember | None,
 ) -> tuple[LearnerLoop, TrainingWatch, Experience]:
-    """Wire the parts together; ``resources`` will close them, and ``operators`` see them."""
+    """Wire the parts together; ``resources`` will close them, and ``shown`` shows them."""
     options, section = configuration.options, configuration.algorithm
     algorithm = load_algorithm(section.directory)
     config = make_config(algorithm, section)
@@ -191,9 +165,8 @@ def _loop(
     _require_effect(options, learner)
     bridge = algorithm.BridgeControl().parameter_server_stub(str(options.parameter_server))
     resources.callback(bridge.close)
-    runs = worker_runs(options.wandb_runs, resources)
-    if runs is not None:
-        bridge.copy_metrics_to(runs)
+    if shown.runs is not None:
+        bridge.copy_metrics_to(shown.runs)
     restored = restore_learner(learner, config, configuration, resources)
     if member is not None:
         restored = member.carry_out(restored, _published(bridge), stop)
@@ -211,10 +184,9 @@ def _loop(
     )
     resources.enter_context(closing(watch))
     tending = [experience.tend]
-    saves = SaveRecord(options.checkpoint_interval)
 
     def save(step: int) -> None:
-        with saves.saving():
+        with shown.saves.saving():
             restored.save(step)
 
     loop = make_loop(
@@ -222,11 +194,8 @@ def _loop(
     )
     line = LearnerLine(lambda: loop.iteration, experience.stats)
     tending.append(LiveLineWriter("learner", line.figures).write_if_due)
-    operators.ready_if(away(watch.silence_s))
-    operators.show(lambda: figures(loop))
-    operators.show(replay_figures(experience.stats))
-    if restored.store is not None:
-        operators.show(saves.figures)
+    shown.show(loop, experience, saves=restored.store is not None)
+    resources.callback(shown.end)
     return loop, watch, experience
 
 

@@ -124,6 +124,10 @@ class WandbLog:
         for row in rows:
             self._try(partial(self._run.log, row))
 
+    def update_config(self, values: Mapping[str, Any]) -> None:
+        """Put values in the place of those that the run began with; any thread may call."""
+        self._try(partial(self._run.config.update, dict(values), allow_val_change=True))
+
     def _try(self, call: Callable[[], object]) -> None:
         try:
             call()
@@ -165,9 +169,11 @@ class WandbWriter(QueuedMetrics):
         run = _run(names, parameters, directory, record.id, option)
         if record.is_found:
             print(f"going on with run {record.id} of Weights & Biases", flush=True)
+        log = WandbLog(run, record)
+        #: Takes values of the configuration that have changed.
+        self.update_config = log.update_config
         super().__init__(
-            WandbLog(run, record), global_t, "Weights & Biases is too slow",
-            flush_interval_s=interval_s,
+            log, global_t, "Weights & Biases is too slow", flush_interval_s=interval_s,
         )  # fmt: skip
 
     def close(self, deadline_s: float = CLOSE_S) -> None:

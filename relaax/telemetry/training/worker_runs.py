@@ -1,8 +1,9 @@
 """Metrics of a process in the runs that its workers have at Weights & Biases."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
+from typing import Any
 
 from relaax.configuration.wandb_runs import WandbRun, read_wandb_runs
 from relaax.telemetry.metrics import Metrics
@@ -12,7 +13,7 @@ from relaax.telemetry.training.wandb_log import WandbWriter
 class WorkerRuns(Metrics):
     """Hands each scalar to the runs whose prefix its name has, without the prefix."""
 
-    def __init__(self, runs: Sequence[tuple[str, Metrics]]) -> None:
+    def __init__(self, runs: Sequence[tuple[str, WandbWriter]]) -> None:
         self._runs = runs
 
     def scalar(self, name: str, y: float, x: float | None = None) -> None:
@@ -20,6 +21,11 @@ class WorkerRuns(Metrics):
         for prefix, run in self._runs:
             if name.startswith(prefix):
                 run.scalar(name.removeprefix(prefix), y, x)
+
+    def update_config(self, values: Mapping[str, Any]) -> None:
+        """Put values by their paths in the place of those that each run began with."""
+        for _, run in self._runs:
+            run.update_config(values)
 
 
 def worker_runs(

@@ -32,6 +32,7 @@ def test_an_offline_run_has_the_metrics_by_global_step_and_the_parameters(offlin
         writer.scalar("learner/policy loss", step / 2, step)
         writer.scalar("episode/reward", math.nan if step == 1 else -step, step)
     writer.scalar("server/connections", 4)
+    writer.update_config({"seed": 8})
     writer.close()
     (path,) = tmp_path.glob("metrics/wandb/offline-run-*/*.wandb")
     wait_for(lambda: "exit" in kinds_of(records(path)), "the end of the run's file")
@@ -39,6 +40,8 @@ def test_an_offline_run_has_the_metrics_by_global_step_and_the_parameters(offlin
     (run,) = [record.run for record in found if record.WhichOneof("record_type") == "run"]
     assert (run.project, run.display_name, run.run_group) == ("pendulum", "run one", "run one")
     assert "7" in [entry.value_json for entry in run.config.update if entry.key == "seed"]
+    changed = [record.config for record in found if record.WhichOneof("record_type") == "config"]
+    assert ("seed", "8") in [(e.key, e.value_json) for each in changed for e in each.update]
     first, second, third, last = rows_of(found)
     assert first == {"learner/policy_loss": 0, "episode/reward": 0, "global_step": 0}
     assert math.isnan(float(second["episode/reward"]))

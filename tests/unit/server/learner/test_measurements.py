@@ -76,3 +76,12 @@ def test_while_no_batch_comes_only_waiting_is_stored(measured):
     assert found["learner/updates per second"] == 0.0
     assert found["learner/fetch load"] == 100.0
     assert found["learner/learn load"] == 0.0
+
+
+def test_a_loop_that_is_made_again_goes_on_with_the_totals(measured):
+    measured.iteration(0.5, 0.25)
+    again = Measured()
+    again.iteration(0.5, 0.5)
+    again.measurements.go_on_from(measured.measurements)
+    assert again.measurements.seconds == {"fetch": 1.0, "learn": 0.75, "publish": 0.0}
+    assert (again.measurements.updates, again.measurements.items) == (2, 16)
