@@ -4,7 +4,8 @@ import csv
 import io
 import json
 import logging
-from collections.abc import Iterator, Mapping
+import time
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict
 from functools import partial
 from typing import Any
@@ -29,6 +30,9 @@ WEIGHT, ELO, WIN_RATE = "pfsp", "elo", "win_rate"
 #: A weight is set anew when it has changed by so much.
 _CHANGE = 0.005
 
+#: And when it was set so many seconds ago: metadata expire three days after their last update.
+_REFRESH_S = 24 * 3600.0
+
 
 class LeagueManager:
     """Sets weights and ratings of the tagged versions of all policies, and resets exploiters.
@@ -37,6 +41,7 @@ class LeagueManager:
     ``metrics`` are those of each policy's training. The files in ``store`` have the ``name``. What
     the manager knows is there before anything is set, together with the count of games: after
     ``kill -9`` each game counts once, unless the parameter server has been started again, too.
+    ``clock`` returns seconds of a stopwatch.
     """
 
     interval_s = 1.0
@@ -48,7 +53,9 @@ class LeagueManager:
         metrics: Mapping[str, Metrics],
         store: BlobStore,
         name: str,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
+        self._clock = clock
         self._ladder = ladder
         self._games = games
         self._metrics = metrics
@@ -56,8 +63,8 @@ class LeagueManager:
         self._state, self._table = f"{name}.json", f"{name}.csv"
         #: By learner: what is behind the names of its numbers.
         self._suffixes = {each: f"_{each}" if len(games) > 1 else "" for each in games}
-        #: By learner and policy: the weights that are in the metadata, by version.
-        self._set: dict[tuple[str, str], dict[int, float]] = {}
+        #: By learner and policy: the weights that are in the metadata, by version, and since when.
+        self._set: dict[tuple[str, str], dict[int, tuple[float, float]]] = {}
         self._exploiters = {
             each: Exploiter(
                 each,
@@ -151,20 +158,23 @@ class LeagueManager:
             self._metrics[learner].scalar(f"{WIN_RATE}/{policy}", rate)
 
     def _set_numbers(self, learner: str, policy: str, stub: MemberStub) -> None:
-        """Set what has changed in the metadata of a policy's versions."""
-        opponents, now = self._ladder.tagged[policy], self._set.setdefault((learner, policy), {})
+        """Set what has changed in the metadata of a policy's versions, or would expire there."""
+        opponents, known = self._ladder.tagged[policy], self._set.setdefault((learner, policy), {})
         weights = {of: self._ladder.weight(learner, each) for of, each in opponents.items()}
+        now = self._clock()
         changed = {
             of: weight
             for of, weight in weights.items()
-            if of not in now or abs(weight - now[of]) > _CHANGE
+            if of not in known
+            or abs(weight - known[of][0]) > _CHANGE
+            or now - known[of][1] >= _REFRESH_S
         }
         if changed:
             name = f"{WEIGHT}{self._suffixes[learner]}"
             stub.set_numbers(
                 {of: {name: weight, ELO: opponents[of].elo} for of, weight in changed.items()}
             )
-            now |= changed
+            known |= {of: (weight, now) for of, weight in changed.items()}
 
     def _keep(self) -> None:
         ladder = self._ladder

@@ -180,7 +180,7 @@ class Training:
         self.stub = resources.enter_context(served(self.membership, self.database))
         self.store, self.metrics = DirectoryStore(directory / "record"), Kept()
 
-    def manager(self):
+    def manager(self, **clock):
         """A manager as it starts, again too."""
         games = {"default": Members({"default": MemberPlace(self.stub)}, "population")}
         rule = population_rule("self_play", {"prior_games": 2})
@@ -188,7 +188,7 @@ class Training:
             Ladder(rule, {"default": rule.learner("population")}),
             {"default": self.metrics},
         )
-        return LeagueManager(ladder, games, metrics, self.store, "self_play")
+        return LeagueManager(ladder, games, metrics, self.store, "self_play", **clock)
 
 
 @pytest.fixture(name="training")
@@ -215,6 +215,17 @@ def test_a_manager_sets_weights_and_ratings_of_versions(training):
     assert lines[0] == "version,tag,elo,win_rate,pfsp,games"
     assert lines[1].startswith("10,20261129_000001,1000.0,0.749")
     assert lines[1].endswith(",2")
+
+
+def test_a_weight_is_set_anew_each_day_so_that_it_does_not_expire(training):
+    seconds = [0.0]
+    manager = training.manager(clock=lambda: seconds[0])
+    found = []
+    for seconds[0] in (0.0, 86_399.0, 86_400.0):
+        manager.advance()
+        found.append(training.database.metadata_of(10).md["pfsp"])
+        training.database.set_numbers({10: {"pfsp": 9.0}})
+    assert found == [0.25, 9.0, 0.25]
 
 
 def test_a_manager_that_is_killed_counts_each_game_once(training):
