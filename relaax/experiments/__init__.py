@@ -11,7 +11,8 @@
 ``eval_checks`` the same about evaluations
 ``population_checks`` the same about populations
 ``league_checks`` the same about the learners and opponents of self-play and leagues
-``population``   what the processes of a population are told
+``draw_checks``  the same about numbers by which versions of a population's members are drawn
+``population``   files and options of a population's processes
 ``curriculum_checks`` the same about curricula
 ``routes``       where a trial's processes listen, and how its actors reach them
 ``diagram``      an experiment as a drawing

@@ -1,10 +1,9 @@
 """What does not fit together about self-play and leagues: learners, opponents and weights."""
 
-import json
-import re
 from collections.abc import Collection, Iterator
 
 from relaax.configuration.population_rules import League
+from relaax.experiments.draw_checks import drawn_by
 from relaax.experiments.eval_checks import mistakes_of_evaluated_stream
 from relaax.experiments.population import exploited_of, streams_of
 from relaax.experiments.stream_checks import (
@@ -14,6 +13,7 @@ from relaax.experiments.stream_checks import (
     sample_streams_of,
     unknown_name,
 )
+from relaax.experiments.version_checks import acting_identifier
 from relaax.experiments.workers import (
     ActorWorker,
     AgentSpec,
@@ -30,12 +30,12 @@ _INLINE = InferenceStream.Type.INLINE
 def mistakes_of_learners(
     rule: League, manager: PopulationManager, experiment: NamedExperiment
 ) -> Iterator[str]:
-    """Yield why a league's learners are none, or what has no effect on their games."""
+    """Yield mistakes in ``learners``, and what has no effect on their games."""
     place = "population_algorithm: args: learners"
     for name in manager.population:
         if name not in rule.learners:
             yield f"{place}: {name!r} is missing: name the stream that its games are reported to"
-    drawn = {field for actor in experiment.config.actors for field in _drawn(actor)}
+    drawn = drawn_by(manager, experiment)
     for name, each in rule.learners.items():
         if name not in manager.population:
             members = dict.fromkeys(manager.population)
@@ -45,16 +45,11 @@ def mistakes_of_learners(
         for mistake in mistakes_of_evaluated_stream(stream, experiment):
             yield f"{place}: {name}: stream: {mistake}"
         for key in sorted({"weighting", "power"} & each.model_fields_set):
-            if f"pfsp_{name}" not in drawn:
+            if f"md.pfsp_{name}" not in drawn:
                 yield (
                     f"{place}: {name}: {key}: no effect: no inline stream has a policy_identifier "
                     f"that draws versions by md.pfsp_{name}"
                 )
-    known = {f"pfsp_{name}": None for name in manager.population}
-    for field in sorted(drawn):
-        if field not in known:
-            unknown = unknown_name("number", field, known, "manager of a league")
-            yield f"policy_identifier: {unknown}"
 
 
 def mistakes_of_opponents(experiment: NamedExperiment) -> list[str]:
@@ -117,7 +112,7 @@ def _opponents(actor: ActorWorker, experiment: NamedExperiment) -> Iterator[str]
 def _games(
     actor: ActorWorker, spec: AgentSpec, stream: str, experiment: NamedExperiment
 ) -> Iterator[str]:
-    """Yield why the games of a stream are none of a past version against its learner."""
+    """Yield why games of a stream would not count."""
     (learner, manager), inference = _learners(experiment)[stream], actor.inference_of(spec)
     acts = acting_policy(actor, spec, experiment)
     if inference is None:
@@ -142,12 +137,20 @@ def _games(
                 f"an agent whose episodes go to {stream!r} acts by a past version: give its inline "
                 "stream a policy_identifier, and the worker ring_size: 1"
             )
-    elif acts == exploited_of(manager).get(str(learner)) and not _is_newest(
-        actor, spec, str(acts), experiment
+    elif (
+        learner is not None
+        and acts is not None
+        and acts == exploited_of(manager).get(learner)
+        and not _is_newest(actor, spec, acts, experiment)
     ):
         yield (
             f"the policy {learner!r} exploits {acts!r}, and plays against its newest version: give "
-            "the inline stream policy_identifier: latest"
+            "the inline stream, or its policy workers, policy_identifier: latest"
+        )
+    elif not is_inline and (acts == learner or acting_identifier(inference, experiment) != LATEST):
+        yield (
+            f"an agent whose episodes go to {stream!r} acts by a past version, and its policy "
+            "workers may choose by several versions in one game: give it an inline stream"
         )
     elif is_inline and actor.ring_size > 1:
         yield (
@@ -163,7 +166,7 @@ def _is_newest(
     inference = actor.inference_of(spec)
     if inference is None or acting_policy(actor, spec, experiment) != policy:
         return False
-    return inference.type_ is not _INLINE or inference.policy_identifier == LATEST
+    return acting_identifier(inference, experiment) == LATEST
 
 
 def _learners(experiment: NamedExperiment) -> dict[str, tuple[str | None, PopulationManager]]:
@@ -173,9 +176,3 @@ def _learners(experiment: NamedExperiment) -> dict[str, tuple[str | None, Popula
         for manager in experiment.config.population_manager
         for stream, learner in streams_of(manager).items()
     }
-
-
-def _drawn(actor: ActorWorker) -> set[str]:
-    """Return the names of weights of self-play and leagues that versions are drawn by."""
-    queries = [json.dumps(each.policy_identifier) for each in actor.inference_streams]
-    return set(re.findall(r'"\$draw": "md\.(pfsp[^"]*)"', " ".join(queries)))

@@ -17,6 +17,7 @@ from relaax.configuration.population_rules import (
     value_at,
 )
 from relaax.errors import ConfigurationError
+from relaax.experiments.draw_checks import mistakes_of_draws
 from relaax.experiments.eval_checks import evaluating, mistakes_of_evaluated_stream
 from relaax.experiments.league_checks import mistakes_of_learners, reporting, unused_learners
 from relaax.experiments.population import copies, hyperparameters_of, streams_of
@@ -93,6 +94,7 @@ def _members(
         yield from mistakes_of_learners(rule, manager, experiment)
         pairs = [[trainers.get(name) for name in pair] for pair in rule.exploited.items()]
         yield from (each for pair in pairs for each in _fitting(*pair))
+    yield from mistakes_of_draws(rule, manager, experiment)
     if isinstance(rule, Psro):
         yield from _evaluating(manager, experiment)
     if rule.copies and len(members) == count:

@@ -15,7 +15,18 @@ def mistakes_of_versions(experiment: NamedExperiment) -> list[str]:
     return [*_types(experiment), *_queries(experiment), *_shared(experiment), *of_steps]
 
 
-def _pulling(experiment: NamedExperiment) -> Iterator[tuple[str, InferenceStream | PolicyWorker]]:
+def acting_identifier(stream: InferenceStream, experiment: NamedExperiment) -> str:
+    """Return the identifier of the version that chooses: the stream's, or its policy workers'."""
+    if stream.type_ is InferenceStream.Type.INLINE:
+        return identifier_text(stream.policy_identifier)
+    served = {
+        worker.inference_stream.stream_name: identifier_text(worker.policy_identifier)
+        for worker in experiment.config.policies
+    }
+    return served.get(stream.stream_name, LATEST)
+
+
+def pulling(experiment: NamedExperiment) -> Iterator[tuple[str, InferenceStream | PolicyWorker]]:
     """Yield all that pull a version, each with its place; of actors that are alike, one."""
     for number, worker in enumerate(experiment.config.policies):
         yield f"policies: {number}", worker
@@ -33,7 +44,7 @@ def _types(experiment: NamedExperiment) -> Iterator[str]:
     users = [
         (f"trainers: {number}", trainer.parameter_db) for number, trainer in enumerate(trainers)
     ]
-    users += [(place, user.parameter_db) for place, user in _pulling(experiment)]
+    users += [(place, user.parameter_db) for place, user in pulling(experiment)]
     for place, database in users:
         if trainers and database != trainers[0].parameter_db:
             yield (
@@ -48,7 +59,7 @@ def _named(database: ParameterDB) -> str:
 
 def _queries(experiment: NamedExperiment) -> Iterator[str]:
     """Yield queries of databases that have no metadata."""
-    for place, user in _pulling(experiment):
+    for place, user in pulling(experiment):
         is_query = isinstance(user.policy_identifier, dict | list)
         if is_query and user.parameter_db.type_ is ParameterDB.Type.FILESYSTEM:
             yield (
@@ -72,17 +83,11 @@ def _shared(experiment: NamedExperiment) -> Iterator[str]:
 def _learnt_from(actor: ActorWorker, experiment: NamedExperiment) -> Iterator[str]:
     """Yield agents whose steps are of another version than the one that is learnt."""
     taken = policies_of_samples(experiment)
-    served = {
-        worker.inference_stream.stream_name: identifier_text(worker.policy_identifier)
-        for worker in experiment.config.policies
-    }
     for number, spec in enumerate(actor.agent_specs):
         stream = actor.inference_of(spec)
         if stream is None:
             continue
-        own = identifier_text(stream.policy_identifier)
-        is_inline = stream.type_ is InferenceStream.Type.INLINE
-        identifier = own if is_inline else served.get(stream.stream_name, LATEST)
+        identifier = acting_identifier(stream, experiment)
         learnt = [name for name in sample_streams_of(actor, spec) if name in taken]
         if identifier != LATEST and learnt:
             yield (

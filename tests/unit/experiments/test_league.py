@@ -7,7 +7,13 @@ from processes import REPOSITORY
 
 from relaax.configuration.population_rules import PopulationFile
 from relaax.errors import ConfigurationError
-from relaax.experiments import SampleStream
+from relaax.experiments import (
+    InferenceStream,
+    PolicyWorker,
+    PopulationAlgorithm,
+    PopulationManager,
+    SampleStream,
+)
 from relaax.experiments.checks import mistakes
 from relaax.experiments.diagram import mermaid
 from relaax.experiments.files import load_experiment
@@ -75,6 +81,49 @@ def pulling(number, identifier):
     return with_actors(number, inference_streams=[learns, other])
 
 
+def served(number, place, identifier):
+    """The example with policy workers in the place of an inline stream of an actor worker."""
+    described = example()
+    streams = list(described.config.actors[number].inference_streams)
+    inline = streams[place]
+    streams[place] = InferenceStream(type_=InferenceStream.Type.NAME, stream_name="served")
+    worker = PolicyWorker(
+        policy_name=inline.policy_name,
+        inference_stream=streams[place],
+        policy=inline.policy,
+        policy_identifier=identifier,
+        parameter_db=inline.parameter_db,
+    )
+    described = with_actors(number, inference_streams=streams)
+    described.config.policies.append(worker)
+    return described
+
+
+def beside_self_play():
+    """The example, and a population of another policy whose past versions are drawn."""
+    described = example()
+    algorithm = PopulationAlgorithm(type_="self_play", args={})
+    described.config.population_manager.append(
+        PopulationManager(
+            population=["alone"],
+            population_algorithm=algorithm,
+            population_sample_stream=stream("alone_population"),
+        )
+    )
+    actor = described.config.actors[1]
+    inline = actor.inference_streams[0].model_copy(
+        update={"policy_name": "alone", "policy_identifier": drawing("md.pfsp")}
+    )
+    described.config.actors[0] = actor.model_copy(
+        update={"inference_streams": [*actor.inference_streams, inline]}
+    )
+    return described
+
+
+def drawing(field):
+    return [{"$match": {}}, {"$draw": field}]
+
+
 def test_opponents_report_to_the_stream_of_the_learner(tmp_path):
     trial = trial_of(example(), tmp_path)
     trial.write()
@@ -124,8 +173,22 @@ def test_opponents_report_to_the_stream_of_the_learner(tmp_path):
             "versions by md.pfsp_exploiter",
         ),
         (
-            lambda: pulling(1, [{"$match": {}}, {"$draw": "md.pfsp_mian"}]),
-            "policy_identifier: no manager of a league has the number 'pfsp_mian'",
+            lambda: pulling(1, drawing("md.pfsp_mian")),
+            "actors: 1: inference_streams: 1: policy_identifier: no manager of league has the "
+            "number 'md.pfsp_mian'; there are: md.elo, md.pfsp_exploiter, md.pfsp_main; did you "
+            "mean md.pfsp_main?",
+        ),
+        (lambda: pulling(1, drawing("md.psfp_main")), "did you mean md.pfsp_main?"),
+        (lambda: pulling(1, drawing("pfsp_main")), "no manager of league has the number"),
+        (lambda: served(1, 1, drawing("md.pfsp")), "policies: 0: policy_identifier: no manager"),
+        (
+            lambda: served(1, 1, drawing("md.pfsp_main")),
+            "an agent whose episodes go to 'against_main' acts by a past version, and its policy "
+            "workers may choose by several versions in one game",
+        ),
+        (
+            lambda: served(1, 0, "20261129_000001"),
+            "no agent of this worker acts by its newest version",
         ),
         (
             lambda: reporting(5, 6, stream=NULL),
@@ -183,6 +246,21 @@ def test_a_file_names_a_stream_where_there_is_one(tmp_path):
     (tmp_path / "rules.yaml").write_text("population_algorithm: {type_: self_play}")
     with pytest.raises(ConfigurationError, match="population_sample_stream: self_play needs the"):
         PopulationFile.read(tmp_path / "rules.yaml").rule()
+
+
+@pytest.mark.parametrize("name", ["pfsp_main", "elo", "episode_return", "win_rate", "profit"])
+def test_versions_are_drawn_by_numbers_of_the_manager_and_of_episodes(name):
+    assert mistakes(pulling(1, drawing(f"md.{name}"))) == []
+
+
+def test_each_population_has_draws_of_its_own():
+    found = mistakes(beside_self_play())
+    assert not any("has the number" in mistake for mistake in found), found
+
+
+def test_policy_workers_choose_by_newest_versions():
+    found = mistakes(served(5, 1, "latest"))
+    assert not any("agent_specs" in mistake for mistake in found), found
 
 
 def test_the_example_has_no_mistake():

@@ -36,6 +36,16 @@ def with_one_policy():
     return described
 
 
+def drawing(field):
+    described = example()
+    actor = described.config.actors[0]
+    learns, past = actor.inference_streams
+    query = [{"$match": {}}, {"$draw": field}]
+    streams = [learns, past.model_copy(update={"policy_identifier": query})]
+    described.config.actors[0] = actor.model_copy(update={"inference_streams": streams})
+    return described
+
+
 def test_oracles_play_against_mixtures_and_the_manager_knows_both(tmp_path):
     trial = trial_of(example(), tmp_path)
     trial.write()
@@ -55,6 +65,7 @@ def test_oracles_play_against_mixtures_and_the_manager_knows_both(tmp_path):
 @pytest.mark.parametrize(
     ("described", "mistake"),
     [
+        (lambda: drawing("md.prso"), "no manager of psro has the number 'md.prso'"),
         (with_one_policy, "population: psro has 2 policies, and here are 1"),
         (
             lambda: with_evaluating(ring_size=4),

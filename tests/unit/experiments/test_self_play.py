@@ -36,6 +36,15 @@ def with_actor(**keys):
     return described
 
 
+def drawing(field):
+    """The example with another number by which past versions are drawn."""
+    learns, past = example().config.actors[1].inference_streams
+    query = [{"$match": {}}, {"$draw": field}]
+    return with_actor(
+        inference_streams=[learns, past.model_copy(update={"policy_identifier": query})]
+    )
+
+
 def test_games_of_past_versions_are_reported_to_the_population(tmp_path):
     trial = trial_of(example(), tmp_path)
     trial.write()
@@ -80,6 +89,8 @@ def test_games_of_past_versions_are_reported_to_the_population(tmp_path):
             ),
             "an agent whose episodes go to 'population' acts by a past version",
         ),
+        (lambda: drawing("md.pfps"), "the number 'md.pfps'; there are: md.elo, md.pfsp; did you"),
+        (lambda: drawing("md.psro"), "no manager of self_play has the number 'md.psro'"),
     ],
 )
 def test_a_mistake_is_named(described, mistake):
