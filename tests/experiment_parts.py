@@ -35,6 +35,9 @@ IN_TURN = SampleStream(type_="NAME_ROUND_ROBIN", stream_name="steps", when_full=
 PACED = Trainer(type_="ppo", args={"max_staleness": 0})
 TOGETHER = SampleStream(type_="NAME_MULTI_AGENT", stream_name="default")
 METADATA = ParameterDB(type_=ParameterDB.Type.METADATA)
+IN_MONGODB = ParameterDB(
+    type_="METADATA", database_mongodb="mongodb://me:secret@host/relaax", database_expire_days=7
+)
 OTHER = Policy(type_="section", args={"state_size": [4], "action_size": 3})
 INDICES = {"index_regex", "inference_stream_idx", "sample_stream_idx"}
 EVERY = AgentSpec(index_regex=".*", inference_stream_idx=0, sample_stream_idx=0)

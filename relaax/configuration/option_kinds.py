@@ -303,6 +303,7 @@ DirectoryOption = Annotated[Path, BeforeValidator(_path), Flag("DIR")]
 FileOption = Annotated[Path, BeforeValidator(_path), Flag("FILE")]
 LevelOption = Annotated[LogLevel, Flag("LEVEL")]
 SecondsOption = Annotated[PositiveFloat, Flag("SECONDS")]
+DaysOption = Annotated[PositiveFloat, Flag("DAYS")]
 #: A count, or seconds.
 IntervalOption = Annotated[PositiveFloat, Flag("N")]
 CountOption = Annotated[PositiveInt, BeforeValidator(_count), Flag("N")]

@@ -31,6 +31,7 @@ REPLACED = {
 }
 
 
+_OF_METADATA = ("database_mongodb", "database_expire_days")
 _PUSHES = ("push_frequency_seconds", "push_frequency_steps", "push_initial")
 
 
@@ -93,6 +94,10 @@ class ParameterServerOptions(CheckpointOptions, ServerOptions, WandbOptions):
         "URL of a MongoDB in which the metadata are, with --database-type metadata; by default "
         "they are in a file of SQLite beside the values (needs relaax[mongodb])",
     )
+    database_expire_days: kinds.DaysOption = option(
+        3.0,
+        "how long after their last update metadata are forgotten, with --database-type metadata",
+    )
     push_frequency_seconds: kinds.SecondsOption | None = option(
         None,
         "tag the version that is pushed after so many seconds with the time, so that it is kept; "
@@ -142,12 +147,14 @@ class ParameterServerOptions(CheckpointOptions, ServerOptions, WandbOptions):
         found = [name for name in places if getattr(self, name) is not None]
         if not found:
             self.require_none_of(
-                ("database_name", "database_type", "database_mongodb", "eval_managers", *_PUSHES),
+                ("database_name", "database_type", *_OF_METADATA, "eval_managers", *_PUSHES),
                 "no effect without --database-dir or --database-aws-s3",
             )
             return
         if len(found) > 1:
             raise ConfigurationError("give --database-dir or --database-aws-s3, not both")
+        if self.database_type != "metadata":
+            self.require_none_of(_OF_METADATA, "no effect without --database-type metadata")
         if self.database_name is None:
             raise ConfigurationError("--database-name: is missing: EXPERIMENT/TRIAL/POLICY")
         if self.replica_of is not None or self.shard is not None:

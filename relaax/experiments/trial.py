@@ -441,15 +441,18 @@ class Trial:
     def _database(self, policy: TrainedPolicy) -> dict[str, Any]:
         """Return options of the parameter server: the policy's database, and its tags."""
         trainer = policy.trainers[0]
-        tags = {
+        database = trainer.parameter_db
+        rules = {
+            "--database-mongodb": database.database_mongodb,
+            "--database-expire-days": database.database_expire_days,
             "--push-frequency-seconds": trainer.push_frequency_seconds,
             "--push-frequency-steps": trainer.push_frequency_steps,
         }
         return {
             "--database-dir": str(self._place_of(policy) / "database"),
             "--database-name": f"{self.experiment.name}/{self.directory.name}/{policy.name}",
-            "--database-type": trainer.parameter_db.type_.name.lower(),
-            **{key: value for key, value in tags.items() if value is not None},
+            "--database-type": database.type_.name.lower(),
+            **{key: value for key, value in rules.items() if value is not None},
             **self._eval_managers(policy),
             **server_options(self.experiment, policy.name),
         }

@@ -39,7 +39,7 @@ def pulling(experiment: NamedExperiment) -> Iterator[tuple[str, InferenceStream 
 
 
 def _types(experiment: NamedExperiment) -> Iterator[str]:
-    """Yield databases of another type than the first trainer's."""
+    """Yield databases that differ from the first trainer's."""
     trainers = experiment.config.trainers
     users = [
         (f"trainers: {number}", trainer.parameter_db) for number, trainer in enumerate(trainers)
@@ -49,12 +49,18 @@ def _types(experiment: NamedExperiment) -> Iterator[str]:
         if trainers and database != trainers[0].parameter_db:
             yield (
                 f"{place}: parameter_db: is {_named(database)}, and that of the first trainer is "
-                f"{_named(trainers[0].parameter_db)}: give all workers the same type"
+                f"{_named(trainers[0].parameter_db)}: give all workers the same"
             )
 
 
 def _named(database: ParameterDB) -> str:
-    return f"Type.{database.type_.name}"
+    """Return a database in words, without its URL, which may have a password."""
+    words = [f"Type.{database.type_.name}"]
+    if database.database_mongodb is not None:
+        words.append("with a MongoDB")
+    if database.database_expire_days is not None:
+        words.append(f"of {database.database_expire_days:g} days")
+    return " ".join(words)
 
 
 def _queries(experiment: NamedExperiment) -> Iterator[str]:

@@ -21,9 +21,15 @@ def run_of(
         group=info.wandb_group or trial,
         job_type=info.wandb_job_type or job_type,
         name=info.wandb_name or policy or UNNAMED,
-        config=flattened(worker.model_dump(mode="json")),
+        config=_config(worker),
         metrics=metrics,
     )
+
+
+def _config(worker: Worker) -> dict[str, Any]:
+    """Return the fields of a worker by their paths, without URLs, which may have passwords."""
+    found = flattened(worker.model_dump(mode="json"))
+    return {path: each for path, each in found.items() if not path.endswith("database_mongodb")}
 
 
 def file_of_runs(*runs: WandbRun) -> dict[str, Any]:

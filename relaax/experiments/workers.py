@@ -22,7 +22,7 @@ from relaax.algorithm_base import Section
 from relaax.algorithm_base.config_base import require_effect
 from relaax.configuration.actor_agents import AgentSamples
 from relaax.configuration.curriculum import Curriculum, of_enum
-from relaax.configuration.option_kinds import identifier_text
+from relaax.configuration.option_kinds import MongoOption, identifier_text
 from relaax.configuration.population_rules import PopulationAlgorithm
 from relaax.errors import ConfigurationError
 from relaax.processes.identifiers import LATEST, require_tag
@@ -109,6 +109,15 @@ class ParameterDB(Section):
     type_: Annotated[Type, BeforeValidator(lambda value: of_enum(ParameterDB.Type, value))] = (
         Type.FILESYSTEM
     )
+    #: The URL of a MongoDB that has the metadata; None: a file of SQLite beside the versions.
+    database_mongodb: MongoOption | None = None
+    #: How long after their last update metadata are forgotten; None: three days.
+    database_expire_days: PositiveFloat | None = None
+
+    def model_post_init(self, context: Any) -> None:
+        """Refuse keys that do not belong to the type."""
+        if self.type_ is not ParameterDB.Type.METADATA:
+            require_effect(self, ("database_mongodb", "database_expire_days"), "type_: METADATA")
 
 
 class InferenceStream(Section):

@@ -332,8 +332,11 @@ def _write_manifests(
                 f"--{option.replace('_', '-')}: no effect with --on kubernetes: its Jobs start "
                 "processes that fail again, and the others run on"
             )
-    if arguments.wandb:
-        raise ConfigurationError("--wandb: no effect with --on kubernetes")
+    for option in ("wandb", "http_port_base"):
+        if getattr(arguments, option):
+            raise ConfigurationError(
+                f"--{option.replace('_', '-')}: no effect with --on kubernetes"
+            )
     if arguments.image is None:
         raise ConfigurationError("--on kubernetes needs --image NAME, with RELAAX and environments")
     options = ManifestOptions(

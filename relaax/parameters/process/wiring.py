@@ -214,7 +214,7 @@ def _database(
     if algorithm.BridgeControl is not BridgeControl:
         raise ConfigurationError("--database-dir: this algorithm has a bridge of its own")
     type_, mongodb = Type[options.database_type.upper()], options.database_mongodb or ""
-    root = DatabaseRoot(place, type_, options.aws, mongodb)
+    root = DatabaseRoot(place, type_, options.aws, mongodb, options.database_expire_days)
     name = DatabaseName(*options.database_name)
     return resources.enter_context(root.writer(name, "relaax-parameter-server"))
 

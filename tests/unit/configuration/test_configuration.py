@@ -317,6 +317,10 @@ class TestRefusals:
         ("flags", "reason"),
         [
             ([], "--push-frequency-steps: no effect without --database-dir"),
+            (
+                [*DATABASE, "--database-expire-days", "1"],
+                "--database-expire-days: no effect without --database-type metadata",
+            ),
             (["--database-dir", "d"], "--database-name: is missing: EXPERIMENT/TRIAL/POLICY"),
             (
                 [*DATABASE, "--database-aws-s3", "b", "k"],

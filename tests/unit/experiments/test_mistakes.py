@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 from experiment_parts import (
     EVERY,
+    IN_MONGODB,
     IN_TURN,
     INDICES,
     INLINE,
@@ -314,7 +315,16 @@ from relaax.experiments.checks import mistakes
         (
             experiment([actor([INLINE])], [], [trainer(parameter_db=METADATA)]),
             "actors: 0: inference_streams: 0: parameter_db: is Type.FILESYSTEM, and that of the "
-            "first trainer is Type.METADATA: give all workers the same type",
+            "first trainer is Type.METADATA: give all workers the same",
+        ),
+        (
+            experiment(
+                [actor([of_version("a", parameter_db=METADATA)], [NULL])],
+                [],
+                [trainer(parameter_db=IN_MONGODB)],
+            ),
+            "actors: 0: inference_streams: 0: parameter_db: is Type.METADATA, and that of the "
+            "first trainer is Type.METADATA with a MongoDB of 7 days: give all workers the same",
         ),
         (
             experiment(

@@ -7,6 +7,7 @@ import pytest
 import yaml
 from experiment_parts import (
     EVERY,
+    IN_MONGODB,
     INLINE,
     METADATA,
     NULL,
@@ -34,6 +35,7 @@ from relaax.experiments import (
     Condition,
     Curriculum,
     ExperimentScheduling,
+    ParameterDB,
     PolicyWorker,
     SampleStream,
     Scheduling,
@@ -124,6 +126,30 @@ def test_each_policy_has_a_database_and_who_pulls_says_which_version(tmp_path):
     assert "--policy-identifier" not in trial.agents_of(first)["groups"][0]["arguments"]
     words = trial.agents_of(second)["groups"][0]["arguments"]
     assert json.loads(words[words.index("--policy-identifier") + 1]) == query
+
+
+def test_a_mongodb_of_the_metadata_is_the_parameter_servers_alone(tmp_path):
+    described = experiment(
+        [actor([INLINE.model_copy(update={"parameter_db": IN_MONGODB})])],
+        [],
+        [trainer(parameter_db=IN_MONGODB)],
+    )
+    assert mistakes(described) == []
+    trial = trial_of(described, tmp_path / "one", has_wandb=True)
+    trial.write()
+    file = tmp_path / "one" / "policies" / "default.yaml"
+    options = load_parameter_server(["--config", str(file)]).options
+    assert options.database_mongodb == "mongodb://me:secret@host/relaax"
+    assert options.database_expire_days == 7
+    runs = [w[w.index("--wandb-runs") + 1] for _, w in trial.lines() if "--wandb-runs" in w]
+    assert len(runs) == 2
+    assert not any("secret" in Path(file).read_text() for file in runs)
+
+
+@pytest.mark.parametrize("keys", [{"database_mongodb": "mongodb://h"}, {"database_expire_days": 1}])
+def test_a_database_without_metadata_has_no_mongodb_and_no_expiry(keys):
+    with pytest.raises(ValueError, match=rf"{next(iter(keys))}: no effect without type_: METADATA"):
+        ParameterDB(**keys)
 
 
 def test_the_stage_of_a_curriculum_comes_from_the_parameter_server_of_its_policy(tmp_path):

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 import yaml
 from cartpole_processes import EXAMPLE, PROCESSES, programs_of
+from experiment_parts import INLINE, actor, buffer, experiment, trainer
 from programs import needs, program
 
 from relaax.configuration import (
@@ -19,6 +20,7 @@ from relaax.configuration import (
 from relaax.configuration.addresses import known_addresses
 from relaax.experiments.files import load_experiment
 from relaax.experiments.trial import Trial
+from relaax.experiments.written import to_yaml
 from relaax.launcher import experiment as command
 
 KUBECTL = program("kubectl")
@@ -95,6 +97,33 @@ def test_kubernetes_accepts_what_is_rendered(run):
         [volume.get("persistentVolumeClaim") for volume in pod["volumes"]]
     }  # fmt: skip
     assert keeps == {"default-ps", "default-trainer0"}
+
+
+def with_a_buffer(folder):
+    """An experiment whose trainer draws from a buffer, in a file."""
+    described = experiment([actor([INLINE], ["steps"])], [], [trainer()], buffers=[buffer()])
+    (folder / "buffered.yaml").write_text(to_yaml(described))
+    return folder / "buffered.yaml", described.name
+
+
+@NEEDS_KUBECTL
+@pytest.mark.parametrize(
+    ("name", "has"),
+    [
+        ("pbt", {"population0": "Deployment"}),
+        ("league", {"population0": "Deployment", "exploiter-ps": "Job"}),
+        ("", {"default-buffer0": "Job", "default-trainer0": "Job"}),
+    ],
+)
+def test_kubernetes_accepts_populations_and_buffers(run, tmp_path, name, has):
+    import kubernetes_validate
+
+    file, name = (EXAMPLE.with_name(f"{name}.py"), name) if name else with_a_buffer(tmp_path)
+    documents = rendered(render(run, file=file, name=name))
+    for document in documents:
+        kubernetes_validate.validate(document, kubernetes_validate.latest_version(), strict=True)
+    kinds = {each.partition("-trial1-")[2]: kind for each, _, kind, _ in pods(documents)}
+    assert kinds.items() >= has.items()
 
 
 @NEEDS_KUBECTL
@@ -189,6 +218,8 @@ def test_other_commands_name_kubectl_for_a_trial_in_kubernetes(run):
     [
         ([], "--on kubernetes needs --image NAME"),
         (["--image", "x", "--restart"], "--restart: no effect with --on kubernetes"),
+        (["--image", "x", "--wandb"], "--wandb: no effect with --on kubernetes"),
+        (["--image", "x", "--http-port-base", "7300"], "--http-port-base: no effect with --on kub"),
         (["--image", "x", "--gpus", "2"], "--gpus 2: no effect with --on kubernetes"),
         (["--image", "x"], "give --access FILE with the files that 'relaax-certificates"),
         (["--image", "x", "--access", "access.yaml", "-f", "t" * 60], "is too long for Kubernetes"),
