@@ -1,7 +1,7 @@
-"""What a population's manager may be told; seed 002, "Population-Based Training"."""
+"""The configuration of a population's manager; seed 002, "Population-Based Training"."""
 
 import copy
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, Self, TypeGuard
 
@@ -90,6 +90,7 @@ class Resample(_Rule):
     keys: Keys
     distribution: Literal["categorical", "uniform", "log_uniform"]
     values: tuple[Any, ...] | None = None
+    #: In either order: SRL's own experiments have the larger one first.
     value_range: tuple[FiniteFloat, FiniteFloat] | None = None
 
     @model_validator(mode="after")
@@ -177,10 +178,11 @@ class Learner(Weighting):
 
     #: Its opponents report their games to this stream.
     stream: Annotated[str, Field(min_length=1)]
-    #: The policy against whose newest version it plays, and with whose parameters it begins anew:
+    #: The policy against whose newest version it plays, and with whose parameters it begins anew.
     exploits: str | None = None
-    #: when it wins more of its recent games against it, and after so many updates; None: never.
+    #: It begins anew when it wins more of its recent games against this version.
     reset_win_rate: Annotated[float, Field(gt=0, lt=1)] = 0.7
+    #: It also begins anew after so many updates; None: it does not.
     reset_updates: PositiveInt | None = None
 
     @model_validator(mode="after")
@@ -299,6 +301,43 @@ def stream_mistake(type_: str, rule: PopulationRule, is_given: bool) -> str | No
     return None
 
 
+def mistakes_of_members(
+    type_: str, rule: PopulationRule, members: Sequence[str], initial_hyperparams: Iterable[str]
+) -> Iterator[str]:
+    """Yield why a population cannot have these members, and hyperparameters of these names."""
+    least, most = rule.members
+    count = len(members)
+    if count < least or (most is not None and count > most):
+        wanted = f"{least} policies or more" if most is None else f"{least} policies"
+        wanted = "1 policy" if most == 1 else wanted
+        yield f"population: {type_} has {wanted}, and here are {count}"
+    for name in initial_hyperparams:
+        if not rule.copies:
+            yield f"initial_hyperparams: no effect with {type_}"
+        elif name not in members:
+            meant = did_you_mean_one_of(name, members)
+            yield f"initial_hyperparams: {name!r} is no member of the population{meant}"
+    args = "population_algorithm: args"
+    if isinstance(rule, VanillaPbt):
+        if rule.population not in (None, tuple(members)):
+            yield f"{args}: population: is another one than the manager's"
+        try:
+            rule.truncated(count)
+        except ConfigurationError as error:
+            yield f"{args}: {error}"
+    if isinstance(rule, League):
+        for name in members:
+            if name not in rule.learners:
+                yield (
+                    f"{args}: learners: {name!r} is missing: name the stream that its games are "
+                    "reported to"
+                )
+        for name in rule.learners:
+            if name not in members:
+                meant = did_you_mean_one_of(name, members)
+                yield f"{args}: learners: {name!r} is no member of the population{meant}"
+
+
 class PopulationAlgorithm(_Rule):
     """A population algorithm by its name, and its arguments."""
 
@@ -334,3 +373,10 @@ class PopulationFile(_Rule):
         if mistake is not None:
             raise ConfigurationError(mistake)
         return rule
+
+    def require_members(self, members: Sequence[str]) -> None:
+        """Raise ConfigurationError where the population cannot have these members."""
+        type_, names = self.population_algorithm.type_, self.initial_hyperparams
+        mistakes = list(mistakes_of_members(type_, self.rule(), members, names))
+        if mistakes:
+            raise ConfigurationError("; ".join(mistakes))

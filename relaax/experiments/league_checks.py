@@ -11,7 +11,6 @@ from relaax.experiments.stream_checks import (
     each_once,
     policies_of_samples,
     sample_streams_of,
-    unknown_name,
 )
 from relaax.experiments.version_checks import acting_identifier
 from relaax.experiments.workers import (
@@ -32,14 +31,9 @@ def mistakes_of_learners(
 ) -> Iterator[str]:
     """Yield mistakes in ``learners``, and what has no effect on their games."""
     place = "population_algorithm: args: learners"
-    for name in manager.population:
-        if name not in rule.learners:
-            yield f"{place}: {name!r} is missing: name the stream that its games are reported to"
     drawn = drawn_by(manager, experiment)
     for name, each in rule.learners.items():
-        if name not in manager.population:
-            members = dict.fromkeys(manager.population)
-            yield f"{place}: {unknown_name('policy', name, members, 'member of the population')}"
+        if name not in manager.population:  # as is said of the members
             continue
         stream = SampleStream(type_=SampleStream.Type.NAME, stream_name=each.stream)
         for mistake in mistakes_of_evaluated_stream(stream, experiment):

@@ -1,4 +1,4 @@
-"""What the processes of a population are told."""
+"""Files and options of a population's processes."""
 
 from typing import Any
 

@@ -12,6 +12,7 @@ from relaax.configuration.population_rules import (
     SelfPlay,
     VanillaPbt,
     is_number,
+    mistakes_of_members,
     population_rule,
     stream_mistake,
     value_at,
@@ -74,22 +75,14 @@ def _members(
     manager: PopulationManager, rule: PopulationRule, experiment: NamedExperiment
 ) -> Iterator[str]:
     """Yield what does not fit between a rule and the members' trainers."""
-    type_, (least, most) = manager.population_algorithm.type_, rule.members
-    count = len(manager.population)
-    if count < least or (most is not None and count > most):
-        wanted = f"{least} policies or more" if most is None else f"{least} policies"
-        wanted = "1 policy" if most == 1 else wanted
-        yield f"population: {type_} has {wanted}, and here are {count}"
-    for name in manager.initial_hyperparams:
-        if not rule.copies:
-            yield f"initial_hyperparams: no effect with {type_}"
-        elif name not in manager.population:
-            yield f"initial_hyperparams: {name!r} is no member of the population"
+    type_ = manager.population_algorithm.type_
+    yield from mistakes_of_members(type_, rule, manager.population, manager.initial_hyperparams)
     yield from _trained(manager, experiment)
     trainers = {each.policy_name: each for each in reversed(experiment.config.trainers)}
     members = [trainers[name] for name in manager.population if name in trainers]
     if isinstance(rule, VanillaPbt):
-        yield from _pbt(rule, manager, [hyperparameters_of(experiment, each) for each in members])
+        for each in members[:1]:
+            yield from _explored(rule, hyperparameters_of(experiment, each))
     if isinstance(rule, League):
         yield from mistakes_of_learners(rule, manager, experiment)
         pairs = [[trainers.get(name) for name in pair] for pair in rule.exploited.items()]
@@ -97,7 +90,7 @@ def _members(
     yield from mistakes_of_draws(rule, manager, experiment)
     if isinstance(rule, Psro):
         yield from _evaluating(manager, experiment)
-    if rule.copies and len(members) == count:
+    if rule.copies and len(members) == len(manager.population):
         yield from _alike(members, experiment)
     elif not rule.copies:
         yield from (mistake for each in members for mistake in _versions(each, type_, rule))
@@ -114,20 +107,6 @@ def _trained(manager: PopulationManager, experiment: NamedExperiment) -> Iterato
                 f"population: {name!r} has {counts[name]} trainers, which share their parameters: "
                 "a member has one"
             )
-
-
-def _pbt(
-    rule: VanillaPbt, manager: PopulationManager, hyperparameters: list[dict[str, Any]]
-) -> Iterator[str]:
-    """Yield why members would not copy one another."""
-    if rule.population not in (None, tuple(manager.population)):
-        yield "population_algorithm: args: population: is another one than the manager's"
-    try:
-        rule.truncated(len(manager.population))
-    except ConfigurationError as error:
-        yield f"population_algorithm: args: {error}"
-    if hyperparameters:
-        yield from _explored(rule, hyperparameters[0])
 
 
 def _explored(rule: VanillaPbt, hyperparameters: Mapping[str, Any]) -> Iterator[str]:

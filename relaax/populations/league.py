@@ -66,9 +66,13 @@ class Ladder:
     def note(self, learner: str, policy: str, episodes: Iterable[EvaluatedEpisode]) -> int:
         """Take games of a policy's versions against a learner; return how many of them count.
 
-        A version of another policy counts as the newest one where it has no tag, and where the
-        learner exploits this policy; the rating of the policy changes, too. The return is the
-        opponent's; ConfigurationError for another one than -1, 0 and 1.
+        1. A game of a tagged version counts for this version; the learner's rating changes.
+        2. A game of another policy's version without a tag counts for the newest version of this
+           policy, and so does each game of the policy that the learner exploits; the ratings of
+           both policies change.
+        3. A game of a version of the learner's own policy without a tag does not count.
+
+        The return is the opponent's; ConfigurationError for another one than -1, 0 and 1.
         """
         count = 0
         for each in episodes:
@@ -86,12 +90,12 @@ class Ladder:
         games, prior = opponent.games.get(learner, Games()), self._ratings.prior_games
         return (games.points + prior / 2) / (games.games + prior)
 
-    def rate_of_exploits(self, learner: str) -> float | None:
+    def rate_of_exploits(self, learner: str, exploited: str) -> float | None:
         """Return a learner's win rate against the newest version of the policy that it exploits.
 
         None where it has played fewer than ``half_life_games`` games.
         """
-        opponent = self.newest[str(self.learners[learner].exploits)]
+        opponent = self.newest[exploited]
         played = opponent.games.get(learner, Games()).played
         return None if played < self._ratings.half_life_games else self.win_rate(learner, opponent)
 
@@ -104,10 +108,10 @@ class Ladder:
             opponent.games.pop(name, None)
         self.newest[name].games.clear()
 
-    def restart(self, name: str) -> None:
+    def restart(self, name: str, exploited: str) -> None:
         """Take note that a learner has the parameters of the policy that it exploits."""
         self.forget(name)
-        self.newest[name].elo = self.newest[str(self.learners[name].exploits)].elo
+        self.newest[name].elo = self.newest[exploited].elo
 
     def weight(self, learner: str, opponent: Opponent) -> float:
         """Return how often a learner is to have an opponent, in proportion to others."""

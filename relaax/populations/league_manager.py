@@ -68,6 +68,7 @@ class LeagueManager:
         self._exploiters = {
             each: Exploiter(
                 each,
+                rule.exploits,
                 ladder,
                 games[each].places[each],
                 games[each].places[rule.exploits],

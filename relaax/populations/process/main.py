@@ -125,8 +125,9 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _manage(arguments: argparse.Namespace) -> int:
-    members = {path.stem: load_learner(["--config", str(path)]) for path in arguments.members}
+    members = _members(arguments.members)
     rules = PopulationFile.read(arguments.rules)
+    rules.require_members(list(members))
     options = next(iter(members.values())).options
     start_logging(options.log_level, options.log_file, _PROGRAM)
     begin_access(options, listens=arguments.http_bind is not None)
@@ -157,6 +158,19 @@ def _manage(arguments: argparse.Namespace) -> int:
                 manager.write()
                 written_at = time.monotonic()
     return 0
+
+
+def _members(paths: Sequence[Path]) -> dict[str, LearnerConfiguration]:
+    """Return the configuration of each member."""
+    found: dict[str, LearnerConfiguration] = {}
+    for path in paths:
+        if path.stem in found:
+            raise ConfigurationError(
+                f"--members: two files have the name {path.stem!r}: the name of a file is that of "
+                "its member"
+            )
+        found[path.stem] = load_learner(["--config", str(path)])
+    return found
 
 
 def _servers(

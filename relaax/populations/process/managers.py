@@ -18,6 +18,7 @@ from relaax.configuration.population_rules import (
 )
 from relaax.errors import ConfigurationError
 from relaax.parameters.stub import Bridge
+from relaax.populations.hyperparameters import require_explorable
 from relaax.populations.league import Ladder
 from relaax.populations.league_manager import LeagueManager
 from relaax.populations.manager import PopulationManager
@@ -69,6 +70,7 @@ def _vanilla_pbt(rule: VanillaPbt, told: Told) -> Manager:
     places = {name: _copied(told.configurations[name], stub) for name, stub in told.stubs.items()}
     for name, place in places.items():
         place.require_allowed(hyperparameters[name])
+        require_explorable(hyperparameters[name], rule.explore_configs, place.require_allowed)
     record = PopulationRecord(told.store, list(places))
     members = Members(places, told.rules.population_sample_stream)
     return PopulationManager(VanillaPopulation(rule, hyperparameters), members, record)

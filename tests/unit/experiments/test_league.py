@@ -156,7 +156,7 @@ def test_opponents_report_to_the_stream_of_the_learner(tmp_path):
         (lambda: with_learners(exploiter=None), "learners: 'exploiter' is missing: name the"),
         (
             lambda: with_learners(exploter={"stream": "other"}),
-            "no member of the population has the policy 'exploter'",
+            "learners: 'exploter' is no member of the population; did you mean exploiter?",
         ),
         (lambda: with_learners(exploiter={}), "league: learners: exploiter: stream: "),
         (

@@ -37,6 +37,32 @@ def test_perturb_keeps_to_limits_and_whole_numbers_whole():
     assert (whole[0]["batch_size"], type(whole[0]["batch_size"])) == (51, int)
 
 
+@pytest.mark.parametrize(
+    ("value", "more", "found"),
+    [
+        (4, {"factors": [1.2], "max_value": 4.5}, 4),
+        (4, {"factors": [1.2], "max_value": 3.5}, 3),
+        (4, {"factors": [0.8], "min_value": 3.5}, 4),
+        (2, {"factors": [0.8]}, 1),
+        (2, {"factors": [1.2]}, 3),
+        (-2, {"factors": [1.2]}, -3),
+        (1, {"factors": [0.2]}, 1),
+        (0, {"factors": [1.2]}, 0),
+        (7, {"factors": [1]}, 7),
+    ],
+)
+def test_a_whole_number_changes_by_one_at_least_and_keeps_to_limits(value, more, found):
+    rule = {"keys": "passes", "method": "perturb", **more}
+    assert explored({"passes": value}, rules(rule), random.Random(1)) == {"passes": found}
+
+
+def test_limits_without_a_whole_number_are_refused_for_whole_numbers():
+    limits = {"min_value": 2.2, "max_value": 2.8}
+    rule = {"keys": "batch_size", "method": "perturb", "factors": [2], **limits}
+    with pytest.raises(ConfigurationError, match="is a whole number, and there is none from"):
+        many(rule, count=1)
+
+
 def test_a_rule_changes_a_nested_key_and_no_other():
     keys = ["value_loss", "delta"]
     (found,) = many({"keys": keys, "method": "perturb", "factors": [2]}, count=1)
