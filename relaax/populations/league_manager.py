@@ -16,6 +16,8 @@ from relaax.errors import BridgeError, CheckpointError
 from relaax.populations.exploiter import Exploiter
 from relaax.populations.league import Games, Ladder, Opponent
 from relaax.populations.members import Members
+from relaax.populations.record import TABLE as RESETS_TABLE
+from relaax.populations.record import ExploitRow, table
 from relaax.populations.stub import MemberStub
 from relaax.processes.identifiers import LATEST, is_time_tag
 from relaax.telemetry.metrics import Metrics
@@ -85,12 +87,15 @@ class LeagueManager:
             members.each(partial(self._look_at, learner))
 
     def write(self) -> None:
-        """Write the table; a failure is a warning."""
+        """Write the table, and one of exploiters that began anew; a failure is a warning."""
         text = io.StringIO()
         writer = csv.DictWriter(text, self._columns(), lineterminator="\n", extrasaction="ignore")
         writer.writeheader()
         writer.writerows(self._rows())
         self._put(self._table, text.getvalue())
+        if self._exploiters:
+            resets = [row for each in self._exploiters.values() for row in each.resets]
+            self._put(RESETS_TABLE, table(resets))
 
     def numbers(self) -> dict[str, float]:
         """Return the rating of each policy, and how many tagged versions it has."""
@@ -183,6 +188,10 @@ class LeagueManager:
             "exploiters": {
                 name: (each.order, each.since) for name, each in self._exploiters.items()
             },
+            "resets": {
+                name: [asdict(row) for row in each.resets]
+                for name, each in self._exploiters.items()
+            },
             "seen": {learner: members.seen for learner, members in self._games.items()},
             "newest": {policy: asdict(each) for policy, each in ladder.newest.items()},
             "tagged": {
@@ -208,6 +217,8 @@ class LeagueManager:
             members.seen.update({name: (int(first), int(count)) for name, (first, count) in seen})
         for name, each in self._exploiters.items():
             each.order, each.since = map(int, state["exploiters"][name])
+            kept = state.get("resets", {}).get(name, [])  # older files have none
+            each.resets = [ExploitRow(**row) for row in kept]
         for policy in self._ladder.newest:
             self._ladder.newest[policy] = _opponent(state["newest"][policy])
             self._ladder.tagged[policy] = {

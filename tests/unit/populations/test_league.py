@@ -335,6 +335,11 @@ def test_an_exploiter_begins_anew_when_it_wins(two, capsys):
     newest = {name: rows[name, "latest"] for name in LEARNERS}
     assert newest["exploiter"]["elo"] == newest["main"]["elo"]
     assert (newest["main"]["games_exploiter"], newest["exploiter"]["games_main"]) == ("0", "0")
+    for again in (manager, two.manager(exploits=EXPLOITS, half_life_games=10)):
+        again.write()
+        (reset,) = csv.DictReader(two.store.get("exploits.csv").decode().splitlines())
+        found = [reset[key] for key in ("number", "target", "version", "source", "source_version")]
+        assert found == ["1", "exploiter", "31", "main", "22"]
     # It goes on until it has had so many updates again, whatever it wins.
     for version, number in ((80, 1), (81, 2)):
         exploiter.database.push(values(version), version)
