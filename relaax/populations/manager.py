@@ -73,7 +73,7 @@ class PopulationManager:
                 self._went_on(name, order, done)
             self._known[name] = order.number
         elif order.number != done.number:
-            member.is_waiting = True
+            member.source = order.source
             self._known.setdefault(name, done.number)
         self._population.note(name, self._members.new_episodes(name))
         if member.returns:
@@ -82,7 +82,7 @@ class PopulationManager:
     def _refused(self, name: str, order: Order, reason: str) -> None:
         """Take note of an exploit that a learner cannot carry out."""
         member = self._population.members[name]
-        member.is_waiting = False
+        member.source = ""
         if order.hyperparameters:  # those of its last exploit, if there was one
             member.hyperparameters = order.hyperparameters
         if self._begun.pop(name, None) is not None:
@@ -123,7 +123,7 @@ class PopulationManager:
             self._places[name].require_allowed(exploit.hyperparameters)
             self._places[name].stub.give(order)
         except (BridgeError, ConfigurationError) as error:
-            member.is_waiting = False
+            member.source = ""
             _log.warning("%s goes on as it is: %s", name, error)
             return
         self._begun[name] = exploit

@@ -35,8 +35,13 @@ class Member:
     ready_at: int = 0
     #: Episodes of older versions do not count: they were played before its last exploit.
     counts_from: int = 0
-    #: It was told to exploit, and its learner has not done so yet.
-    is_waiting: bool = False
+    #: It was told to exploit this member, and its learner has not done so yet; "" otherwise.
+    source: str = ""
+
+    @property
+    def is_waiting(self) -> bool:
+        """Whether its learner has to exploit another member."""
+        return self.source != ""
 
     @property
     def mean_return(self) -> float:
@@ -50,6 +55,7 @@ class VanillaPopulation:
     A member is ready when its newest evaluated version is ``ready_interval`` updates newer than at
     its last readiness, and so many ``episodes`` were played since its last exploit. A ready one
     that is among the worst exploits one of the best, drawn uniformly, if that has a higher return.
+    One whose own parameters are still to be taken by another member stays as it is until then.
     ``hyperparameters`` are those that the members begin with, by name.
     """
 
@@ -75,7 +81,7 @@ class VanillaPopulation:
         member = self.members[name]
         member.returns.clear()
         member.version = member.ready_at = member.counts_from = version
-        member.is_waiting = False
+        member.source = ""
 
     def exploits(self) -> list[Exploit]:
         """Return what is to be done now; the members wait for their learners then."""
@@ -87,7 +93,10 @@ class VanillaPopulation:
         )
         if len(ranked) < 2 * self.truncated:
             return []
-        ready = [name for name in ranked if self._is_ready(self.members[name])]
+        taken = {each.source for each in self.members.values()}
+        ready = [
+            name for name in ranked if name not in taken and self._is_ready(self.members[name])
+        ]
         for name in ready:
             self.members[name].ready_at = self.members[name].version
         worst, best = ranked[: self.truncated], ranked[-self.truncated :]
@@ -123,5 +132,5 @@ class VanillaPopulation:
             stronger.hyperparameters,
             explored(stronger.hyperparameters, self._rule.explore_configs, self._random),
         )
-        target.is_waiting = True
+        target.source = source
         return found

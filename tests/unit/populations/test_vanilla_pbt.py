@@ -80,12 +80,23 @@ def test_episodes_of_before_an_exploit_do_not_count():
 
 
 def test_a_member_without_a_result_waits_and_is_no_source():
-    members = population("abc", truncation_ratio=0.34)
-    play(members, a=1.0, b=2.0, c=3.0)
-    assert [each.target for each in members.exploits()] == ["a"]
-    play(members, version=30, b=9.0, c=3.0)
+    members = population("abcd", truncation_ratio=0.25)
+    play(members, a=1.0, b=2.0, c=3.0, d=4.0)
+    assert [(each.target, each.source) for each in members.exploits()] == [("a", "d")]
+    play(members, version=30, b=9.0, c=3.0, d=4.0)
     found = members.exploits()
     assert [(each.target, each.source) for each in found] == [("c", "b")]
+
+
+def test_a_source_stays_as_it_is_until_its_parameters_are_taken():
+    members = population("abc", truncation_ratio=0.34)
+    play(members, a=1.0, b=2.0, c=3.0)
+    assert [(each.target, each.source) for each in members.exploits()] == [("a", "c")]
+    play(members, version=30, b=9.0, c=3.0)
+    assert members.exploits() == []
+    members.went_on("a", 31)
+    play(members, version=32, a=9.5, b=9.0, c=3.0)
+    assert [(each.target, each.source) for each in members.exploits()] == [("c", "a")]
 
 
 def test_a_population_that_would_never_exploit_is_refused():
