@@ -56,6 +56,8 @@ class MemberStub:
         self._timeout_s = call_timeout_s
         self._channel = open_channel(url)
         self._methods = methods_of(SERVICE, self._channel)
+        #: Whether the last call was not answered; any thread may look.
+        self.is_away = False
 
     def episodes(self, stream: str, after: int = 0) -> Episodes:
         """Return the episodes of a stream behind the first ``after``."""
@@ -100,7 +102,10 @@ class MemberStub:
 
     def _call(self, method: str, request: Any) -> Any:
         try:
-            return self._methods[method](request, timeout=self._timeout_s, wait_for_ready=True)
+            found = self._methods[method](request, timeout=self._timeout_s, wait_for_ready=True)
+            self.is_away = False
+            return found
         except grpc.RpcError as error:
             kind = _KINDS.get(error.code(), BridgeError)
+            self.is_away = kind is ParameterServerAway
             raise kind(f"parameter server {self._url}: {error.details()}") from error

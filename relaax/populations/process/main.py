@@ -5,6 +5,7 @@ import sys
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack, closing
+from functools import partial
 from pathlib import Path
 
 from relaax import __version__
@@ -68,6 +69,12 @@ class Shown:
 
     def _live(self) -> list[Figure]:
         return [Figure(value, name) for name, value in self._numbers.items()]
+
+
+def silent(stubs: Mapping[str, MemberStub]) -> str | None:
+    """Return which members' parameter servers do not answer, in words; None if all do."""
+    names = [name for name, stub in stubs.items() if stub.is_away]
+    return f"no answer of the parameter server of {', '.join(names)}" if names else None
 
 
 def main() -> int:
@@ -148,6 +155,7 @@ def _manage(arguments: argparse.Namespace) -> int:
         runs = worker_runs(arguments.wandb_runs, resources)
         shown = Shown(manager, runs or NullMetrics())
         operators.show(shown.figures)
+        operators.ready_if(partial(silent, stubs))
         operators.begin()
         print(f"a population of {', '.join(members)}", flush=True)
         written_at = time.monotonic()

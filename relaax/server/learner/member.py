@@ -2,6 +2,7 @@
 
 import json
 import logging
+import time
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
@@ -32,11 +33,13 @@ _INTERVAL_S = 1.0
 class PopulationMember:
     """Asks the parameter server for orders, on a thread of its own, until ``close``.
 
-    ``order`` is the last one, by which the learner is made.
+    ``order`` is the last one, by which the learner is made. Its source's checkpoint is waited for
+    for ``give_up_s``.
     """
 
-    def __init__(self, stub: MemberStub, order: Order, done: Done) -> None:
+    def __init__(self, stub: MemberStub, order: Order, done: Done, give_up_s: float) -> None:
         self._stub = stub
+        self._give_up_s = give_up_s
         self.order = order
         self._is_open = order.number != done.number
         self._newest = order
@@ -52,14 +55,14 @@ class PopulationMember:
         """Return the learner with the parameters of its order, unless it went on with them before.
 
         Their version is the next one after all that were published: ``published`` is the newest.
-        CheckpointMismatch where they do not fit.
+        CheckpointMismatch where they do not fit, ConfigurationError where there are none in time.
         """
         store = restored.store
         if store is None or not self.order.number:
             return restored
         done = _done_in(store, self.order)
         if done is None and self.order.source:
-            checkpoint = _newest_checkpoint(self.order, stop)
+            checkpoint = _newest_checkpoint(self.order, stop, self._give_up_s)
             if checkpoint is None:
                 return restored
             iteration = 1 + max(restored.iteration, published)
@@ -132,7 +135,7 @@ def join_population(configuration: LearnerConfiguration, stop: Stop) -> Populati
     if found is None:
         stub.close()
         return None
-    return PopulationMember(stub, *found)
+    return PopulationMember(stub, *found, options.give_up)
 
 
 def with_order(configuration: LearnerConfiguration, order: Order) -> LearnerConfiguration:
@@ -156,12 +159,13 @@ def _store_done(store: BlobStore, order: Order, done: Done) -> None:
     store.put(FILE, json.dumps(content, indent=1).encode())
 
 
-def _newest_checkpoint(order: Order, stop: Stop) -> Checkpoint | None:
+def _newest_checkpoint(order: Order, stop: Stop, give_up_s: float) -> Checkpoint | None:
     """Return the newest checkpoint of the order's source, once there is one.
 
     Its owner may replace it at any time. None if ``stop`` is set before.
+    ConfigurationError after ``give_up_s``.
     """
-    complaint = RepeatedWarning(_log)
+    complaint, give_up_at = RepeatedWarning(_log), time.monotonic() + give_up_s
     while not stop.wait(0):
         try:
             store = DirectoryStore(Path(order.checkpoints), is_only_read=True)
@@ -171,6 +175,10 @@ def _newest_checkpoint(order: Order, stop: Stop) -> Checkpoint | None:
             checkpoint, why = None, str(error)
         if checkpoint is not None:
             return checkpoint
+        if time.monotonic() > give_up_at:
+            raise ConfigurationError(
+                f"no checkpoint of {order.source} for {give_up_s:g} seconds (--give-up): {why}"
+            )
         complaint.say(f"waiting for a checkpoint of {order.source}: {why}")
         stop.wait(_INTERVAL_S)
     return None

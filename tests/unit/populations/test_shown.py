@@ -1,9 +1,17 @@
 """What people see of a population's manager: figures, metrics and the live line."""
 
+import contextlib
+
+import pytest
+from member_servers import served
+from processes import free_port
 from stored_metrics import StoredMetrics
 
-from relaax.populations.process.main import Shown
+from relaax.errors import ParameterServerAway
+from relaax.populations.membership import Membership
+from relaax.populations.process.main import Shown, silent
 from relaax.populations.process.managers import Manager
+from relaax.populations.stub import MemberStub
 
 
 class Counting(Manager):
@@ -37,3 +45,15 @@ def test_numbers_are_figures_at_once_and_metrics_when_they_change():
     assert (sample.name, sample.labels, sample.value) == (
         "relaax_population", {"name": "exploits"}, 1,
     )  # fmt: skip
+
+
+def test_a_manager_is_not_ready_while_a_parameter_server_does_not_answer():
+    away = MemberStub(f"localhost:{free_port()}", call_timeout_s=0.1)
+    with served(Membership(None)) as here, contextlib.closing(away):
+        stubs = {"a": here, "b": away}
+        assert silent(stubs) is None  # nothing was asked
+        here.membership()
+        with pytest.raises(ParameterServerAway):
+            away.membership()
+        assert silent(stubs) == "no answer of the parameter server of b"
+        assert silent({"a": here}) is None

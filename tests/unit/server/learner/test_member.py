@@ -13,7 +13,7 @@ from processes import REPOSITORY, free_port, wait_for
 from relaax.algorithm_base import Learner
 from relaax.checkpoints import CheckpointSaver, DirectoryStore
 from relaax.configuration import AlgorithmSection, LearnerConfiguration, LearnerOptions
-from relaax.errors import CheckpointMismatch
+from relaax.errors import CheckpointMismatch, ConfigurationError
 from relaax.net.guarded_server import GuardedServer
 from relaax.populations.membership import Done, Membership, Order
 from relaax.populations.service import method_handlers
@@ -186,3 +186,14 @@ def test_a_checkpoint_that_is_not_there_yet_is_waited_for_until_the_stop(place, 
         wait_for(lambda: "waiting for a checkpoint of other" in caplog.text, "the warning")
         stop.set()
     assert waiting.result().iteration == 12
+
+
+def test_a_checkpoint_that_does_not_come_is_a_reason_to_refuse(place, order):
+    place.membership.give(replace(order, checkpoints=str(place.directory / "nowhere")))
+    options = place.configuration.options.model_copy(update={"give_up": 1e-3})
+    place.configuration = replace(place.configuration, options=options)
+    with place.member() as member:
+        with pytest.raises(ConfigurationError, match=r"no checkpoint of other .*--give-up") as why:
+            member.carry_out(place.restored(12), 12, threading.Event())
+        assert member.refuses(str(why.value), threading.Event())
+    assert place.membership.done.refused == str(why.value)
