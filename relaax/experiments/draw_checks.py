@@ -1,7 +1,7 @@
 """Names of numbers by which versions of a population's members are drawn: ``$draw`` in queries."""
 
-from collections import Counter
 from collections.abc import Iterator, Mapping
+from difflib import get_close_matches
 
 from relaax.configuration.population_rules import League, PopulationRule, Psro, SelfPlay
 from relaax.experiments.stream_checks import unknown_name
@@ -61,14 +61,8 @@ def _set_by(rule: PopulationRule, manager: PopulationManager) -> list[str]:
 def _is_meant_for_weight(field: str) -> bool:
     """Return whether a field that no manager sets is a mistake.
 
-    It is one without ``md.``; where the name begins like those of managers; and where its first
-    word has the letters of such a name, in any order, with one more or one less at most.
+    It is one without ``md.``, and where the name begins like those of managers, or almost.
     """
     name = field.removeprefix("md.")
-    word = Counter(name.partition("_")[0])
-    likeness = [(word - Counter(each)) + (Counter(each) - word) for each in _WEIGHTS]
-    return (
-        name == field
-        or name.startswith((*_WEIGHTS, "elo_"))
-        or any(different.total() <= 1 for different in likeness)
-    )
+    is_close = get_close_matches(name.partition("_")[0], _WEIGHTS, cutoff=0.75)
+    return name == field or name.startswith((*_WEIGHTS, "elo_")) or bool(is_close)

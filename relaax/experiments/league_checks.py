@@ -112,12 +112,17 @@ def _games(
     if inference is None:
         return
     is_inline = inference.type_ is _INLINE
-    if learner is not None and acts is not None and acts not in manager.population:
+    if learner is None:
+        yield (
+            f"episodes of {stream!r} are evaluated ones of the population's own policies: give the "
+            "actor worker is_evaluation=True"
+        )
+    elif acts is not None and acts not in manager.population:
         yield (
             f"the policy {acts!r} chooses the actions, and is no member of the population whose "
             f"games go to {stream!r}"
         )
-    elif learner is not None and not any(
+    elif not any(
         other is not spec and _is_newest(actor, other, learner, experiment)
         for other in actor.agent_specs
     ):
@@ -125,15 +130,14 @@ def _games(
             f"the games of the stream {stream!r} are those of {learner!r}, and no agent of this "
             "worker acts by its newest version"
         )
-    elif is_inline and learner in (None, acts):
+    elif is_inline and acts == learner:
         if inference.policy_identifier == LATEST or actor.ring_size > 1:
             yield (
                 f"an agent whose episodes go to {stream!r} acts by a past version: give its inline "
                 "stream a policy_identifier, and the worker ring_size: 1"
             )
     elif (
-        learner is not None
-        and acts is not None
+        acts is not None
         and acts == exploited_of(manager).get(learner)
         and not _is_newest(actor, spec, acts, experiment)
     ):

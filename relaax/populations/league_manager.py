@@ -32,8 +32,8 @@ WEIGHT, ELO, WIN_RATE = "pfsp", "elo", "win_rate"
 #: A weight is set anew when it has changed by so much.
 _CHANGE = 0.005
 
-#: And when it was set so many seconds ago: metadata expire three days after their last update.
-_REFRESH_S = 24 * 3600.0
+#: And when it was set so many seconds ago: metadata expire some days after their last update.
+_REFRESH_S = 3600.0
 
 
 class LeagueManager:

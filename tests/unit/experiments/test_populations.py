@@ -160,6 +160,13 @@ def test_members_that_cannot_take_over_from_one_another_are_named():
     assert any("'policy_0' and 'policy_1' have different trainers" in each for each in found)
 
 
+def test_a_worker_that_does_not_evaluate_is_named():
+    described = changed()
+    worker = described.config.actors[-1]
+    described.config.actors[-1] = worker.model_copy(update={"is_evaluation": False})
+    assert any("give the actor worker is_evaluation=True" in each for each in mistakes(described))
+
+
 def test_hyperparameters_are_those_of_a_trainer_and_of_the_manager(tmp_path):
     described = with_another_trainer()
     trial_of(described, tmp_path).write()

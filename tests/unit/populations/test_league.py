@@ -217,11 +217,11 @@ def test_a_manager_sets_weights_and_ratings_of_versions(training):
     assert lines[1].endswith(",2")
 
 
-def test_a_weight_is_set_anew_each_day_so_that_it_does_not_expire(training):
+def test_a_weight_is_set_anew_each_hour_so_that_it_does_not_expire(training):
     seconds = [0.0]
     manager = training.manager(clock=lambda: seconds[0])
     found = []
-    for seconds[0] in (0.0, 86_399.0, 86_400.0):
+    for seconds[0] in (0.0, 3_599.0, 3_600.0):
         manager.advance()
         found.append(training.database.metadata_of(10).md["pfsp"])
         training.database.set_numbers({10: {"pfsp": 9.0}})
