@@ -4,8 +4,7 @@ import csv
 import io
 import json
 import logging
-import time
-from collections.abc import Callable, Generator
+from collections.abc import Generator
 
 from relaax.checkpoints import BlobStore
 from relaax.checkpoints.store import read_json
@@ -26,32 +25,21 @@ STATE, PAYOFFS, TABLE = "psro.json", "payoffs.csv", "psro.csv"
 #: The name of weights in metadata.
 WEIGHT = "psro"
 
-#: Episodes that are under way when a manager starts have been reported after so many seconds.
-SETTLE_S = 5.0
-
 
 class PsroManager:
     """Carries out PSRO for two policies, of which the first is the row player.
 
-    What it knows is in ``store``: a manager that starts again goes on with it. ``clock`` returns
-    seconds of a stopwatch.
+    What it knows is in ``store``: a manager that starts again goes on with it.
     """
 
     interval_s = 0.2
 
-    def __init__(
-        self,
-        rule: Psro,
-        members: Members,
-        store: BlobStore,
-        clock: Callable[[], float] = time.monotonic,
-    ) -> None:
+    def __init__(self, rule: Psro, members: Members, store: BlobStore) -> None:
         self._rule = rule
         self._members = members
         self._names = list(members.places)
         self._stubs = [each.stub for each in members.places.values()]
         self._store = store
-        self._clock = clock
         self._complaint = RepeatedWarning(_log)
         self._game = self._stored()
         self._steps: Generator[None, None, None] = self._course()
@@ -95,12 +83,22 @@ class PsroManager:
             self._grow()
 
     def _settled(self) -> Generator[None, None, None]:
-        """Pass over episodes of a manager before."""
-        until = self._clock() + SETTLE_S
-        while self._game.returns and self._clock() < until:
-            yield
+        """Pass over episodes of a manager before.
+
+        Each player in turn plays a version that none of them has, outside of its population where
+        there is one: an episode of it says that all earlier ones are reported.
+        """
         for name in self._names:
             self._members.new_episodes(name)
+        if not self._game.returns:
+            return
+        for player, versions in enumerate(self._game.versions):
+            found = self._stubs[player].versions()
+            others = [each for each in found.numbers if each not in versions]
+            tagged = found.tags.get(PSRO_TAG)
+            unplayed = [each for each in (*versions, *others) if each != tagged]
+            if unplayed:
+                yield from self._episodes(player, unplayed[-1], 1)
 
     def _newest(self) -> list[int]:
         return [stub.versions().tags[LATEST] for stub in self._stubs]
@@ -140,17 +138,24 @@ class PsroManager:
 
     def _take(self, turn: Turn) -> Generator[None, None, None]:
         version = self._game.versions[turn.player][turn.version]
-        self._stubs[turn.player].tag(version, PSRO_TAG)
-        returns: list[float] = []
-        while len(returns) < turn.episodes:
-            yield
-            new = {name: self._members.new_episodes(name) for name in self._names}
-            episodes = new[self._names[turn.player]]
-            returns += [each.episode_return for each in episodes if each.version == version]
+        returns = yield from self._episodes(turn.player, version, turn.episodes)
         if turn.cell is not None:
             sign = 1 if turn.player == 0 else -1
             self._game.returns[turn.cell] = [sign * each for each in returns]
             self._keep()
+
+    def _episodes(
+        self, player: int, version: int, count: int
+    ) -> Generator[None, None, list[float]]:
+        """Give a player's tag to a version; return the returns of so many episodes of it."""
+        self._stubs[player].tag(version, PSRO_TAG)
+        returns: list[float] = []
+        while len(returns) < count:
+            yield
+            new = {name: self._members.new_episodes(name) for name in self._names}
+            episodes = new[self._names[player]]
+            returns += [each.episode_return for each in episodes if each.version == version]
+        return returns
 
     def _solve(self) -> None:
         found = self._game.solve(self._rule.meta_solver)

@@ -18,6 +18,7 @@ from relaax.populations.cells import turns
 from relaax.populations.members import MemberPlace, Members
 from relaax.populations.membership import Membership
 from relaax.populations.meta_game import exploitability, nash, uniform
+from relaax.populations.psro import MetaGame
 from relaax.populations.psro_manager import PAYOFFS, STATE, TABLE, PsroManager
 
 ROCK_PAPER_SCISSORS = np.array([[0.0, -1.0, 1.0], [1.0, 0.0, -1.0], [-1.0, 1.0, 0.0]])
@@ -105,26 +106,26 @@ class TwoPlayers:
             places[name] = MemberPlace(stub)
         self.places, self.store = places, DirectoryStore(directory / "record")
 
-    def manager(self):
+    def manager(self, **args):
         """A manager as it starts, again too."""
-        rule = population_rule("psro", {"oracle_updates": 10})
-        clock = iter(range(0, 10**6, 10))
-        members = Members(self.places, "population")
-        return PsroManager(rule, members, self.store, lambda: next(clock))
+        rule = population_rule("psro", {"oracle_updates": 10, **args})
+        return PsroManager(rule, Members(self.places, "population"), self.store)
 
     def learn(self, version):
         """Let both policies have a version."""
         for database in self.databases.values():
             database.push(values(version), version)
 
-    def play(self):
-        """Play an episode, if both players have a tagged version."""
-        tagged = [each.list_tags().get("psro") for each in self.databases.values()]
+    def play(self, tagged=None):
+        """Play an episode, if both players have a tagged version; return those of the next one."""
+        now = [each.list_tags().get("psro") for each in self.databases.values()]
+        tagged = tagged or now
         if None in tagged:
-            return
+            return None
         earned = ROCK_PAPER_SCISSORS[tagged[0] // 10 % 3, tagged[1] // 10 % 3]
         for name, version, sign in zip(self.names, tagged, (1, -1), strict=True):
             report(self.memberships[name], sign * earned, version=version)
+        return now
 
     def weights(self, name):
         database = self.databases[name]
@@ -178,3 +179,21 @@ def test_a_manager_finds_the_equilibrium_of_its_population(players):
     ]  # fmt: skip
     assert [float(line.split(",")[4]) for line in lines[1:]] == pytest.approx([0, 0, 0], abs=1e-6)
     assert players.databases["row"].list_tags()["psro_2"] == 20
+
+
+def test_a_game_that_began_before_the_manager_counts_for_no_cell(players):
+    for version in (0, 10, 20):
+        players.learn(version)
+    for database in players.databases.values():
+        database.tag(10, "psro")  # by managers that were killed during one long game
+    played = set(product(range(3), range(3))) - {(0, 1), (2, 1)}
+    returns = {cell: [ROCK_PAPER_SCISSORS[cell]] for cell in played}
+    game = MetaGame([[0, 10, 20], [0, 10, 20]], returns)
+    players.store.put(STATE, json.dumps(game.written()).encode())
+    manager, playing = players.manager(games_per_cell=1), [0, 0]
+    for _ in range(40):
+        manager.advance()
+        playing = players.play(playing)
+    found = players.store.get(PAYOFFS).decode().splitlines()
+    rows = [list(map(float, row[1:4])) for row in csv.reader(found[1:4])]
+    assert rows == ROCK_PAPER_SCISSORS.tolist()
