@@ -179,9 +179,9 @@ def _loop(
     bridge.lineage_at = restored.lineage.at
     connect = partial(connect_restored, learner, bridge, restored.iteration, options.start_afresh)
     _connect(learner, bridge, connect, stop, options.give_up)
-    watch = TrainingWatch(
-        bridge, experience.steps_to_count, on_score, experience.count_lost, options.give_up
-    )
+    # Steps of a learner that had other parameters are of no use to this one, and not lost.
+    count_lost = (lambda steps: None) if shown.was_begun else experience.count_lost
+    watch = TrainingWatch(bridge, experience.steps_to_count, on_score, count_lost, options.give_up)
     resources.enter_context(closing(watch))
     tending = [experience.tend]
 

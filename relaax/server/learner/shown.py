@@ -64,6 +64,11 @@ class LearnerShown:
         self._operators.show(self._read)
         self._operators.begin()
 
+    @property
+    def was_begun(self) -> bool:
+        """Whether this process has had a learner before."""
+        return self._measured is not None
+
     def _check(self) -> str | None:
         return self._fault()
 
