@@ -58,7 +58,7 @@ class PsroManager:
 
     def numbers(self) -> dict[str, float]:
         """Return how large the populations are, and the last solution of their game."""
-        found: dict[str, float] = {"versions of each policy": len(self._game.versions[0])}
+        found: dict[str, float] = {"versions": len(self._game.versions[0])}
         for newest in self._game.solutions[-1:]:
             found |= {"value": newest.value, "exploitability": newest.exploitability}
         return found

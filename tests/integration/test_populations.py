@@ -81,7 +81,7 @@ def test_a_population_goes_on_whichever_process_is_killed(tmp_path: Path) -> Non
         url = run.says(r"population0 answers operators at (localhost:\d+)")[1]
         assert is_ready(url)
         done = figures(url)
-        assert done["relaax_population", "exploits"] >= len(KILLED)
+        assert done["relaax_population_exploits",] >= len(KILLED)
         status = [str(COMMANDS / "relaax-experiment"), "status", "-e", "pbt", "-f", "one"]
         said = subprocess.run(status, cwd=tmp_path, capture_output=True, text=True, check=True)
         assert re.search(r"population0 +runs .*population: exploits \d+", said.stdout)

@@ -23,7 +23,7 @@ from relaax.telemetry.live_lines import Figure, LiveLineWriter
 from relaax.telemetry.logs import start_logging
 from relaax.telemetry.metrics import Metrics, NullMetrics
 from relaax.telemetry.operators import Metric, OperatorPort, operator_listener
-from relaax.telemetry.operators.families import gauges
+from relaax.telemetry.operators.families import gauge, gauges
 from relaax.telemetry.training import worker_runs
 
 _PROGRAM = "relaax-population-manager"
@@ -63,9 +63,18 @@ class Shown:
         self._line.write_if_due()
 
     def figures(self) -> list[Metric]:
-        """Return the numbers for Prometheus."""
+        """Return the numbers for Prometheus, by policy those that each policy has."""
+        found: dict[str, dict[str, float]] = {}
+        for name, value in self._numbers.items():
+            quantity, _, policy = name.partition(" of ")
+            found.setdefault(f"population_{quantity.replace(' ', '_')}", {})[policy] = value
         means = "What the manager of a population knows"
-        return [gauges("population", means, "name", self._numbers)]
+        return [
+            gauge(name, means, values[""])
+            if "" in values
+            else gauges(name, means, "policy", values)
+            for name, values in found.items()
+        ]
 
     def _live(self) -> list[Figure]:
         return [Figure(value, name) for name, value in self._numbers.items()]

@@ -165,7 +165,7 @@ def test_a_manager_finds_the_equilibrium_of_its_population(players):
     manager = players.manager()  # another one, as after kill -9
     advance(manager, players)
     assert manager.numbers() == pytest.approx(
-        {"versions of each policy": 3, "value": 0, "exploitability": 0}, abs=1e-6
+        {"versions": 3, "value": 0, "exploitability": 0}, abs=1e-6
     )
     third = pytest.approx(1 / 3)
     assert players.weights("row") == players.weights("column") == {0: third, 10: third, 20: third}

@@ -29,7 +29,7 @@ class Counting(Manager):
         pass
 
     def numbers(self):
-        return {"exploits": self.done}
+        return {"exploits": self.done, "mean return of a": 0.5, "mean return of b": 2.5}
 
 
 def test_numbers_are_figures_at_once_and_metrics_when_they_change():
@@ -41,10 +41,12 @@ def test_numbers_are_figures_at_once_and_metrics_when_they_change():
     manager.advance()
     shown.note()
     assert [y for y, _ in metrics.values["exploits"]] == [1]
-    ((sample,),) = [metric.samples for metric in shown.figures()]
-    assert (sample.name, sample.labels, sample.value) == (
-        "relaax_population", {"name": "exploits"}, 1,
-    )  # fmt: skip
+    samples = [sample for metric in shown.figures() for sample in metric.samples]
+    assert [(each.name, each.labels, each.value) for each in samples] == [
+        ("relaax_population_exploits", {}, 1),
+        ("relaax_population_mean_return", {"policy": "a"}, 0.5),
+        ("relaax_population_mean_return", {"policy": "b"}, 2.5),
+    ]
 
 
 def test_a_manager_is_not_ready_while_a_parameter_server_does_not_answer():
