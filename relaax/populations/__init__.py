@@ -6,7 +6,7 @@
 ``hyperparameters``  changes of keys of an algorithm's section
 ``members``          asks the members' parameter servers, for each manager
 ``vanilla_pbt``      decides which member takes the parameters of which other
-``manager``          carries out these decisions
+``vanilla_pbt_manager``  carries out these decisions
 ``record``           who copied whom, in a table and a plot
 ``league``           how often a learner plays against which past version, and ratings
 ``league_manager``   sets these as numbers of the versions, also for self-play

@@ -15,7 +15,7 @@ from relaax.configuration import LearnerConfiguration, load_learner, run_command
 from relaax.configuration.access import begin_access
 from relaax.configuration.population_rules import PopulationFile
 from relaax.errors import ConfigurationError
-from relaax.populations.process.managers import MANAGERS, Manager, Told
+from relaax.populations.process.managers import MANAGERS, Manager, ManagerParts
 from relaax.populations.stub import MemberStub
 from relaax.processes.directory_lock import owned
 from relaax.processes.stop_signal import StopSignal
@@ -40,7 +40,7 @@ policies learn against mixtures of each other's past versions. relaax-experiment
 experiment has a PopulationManager."""
 
 
-class Shown:
+class ManagerFigures:
     """Shows the numbers of a manager to operators, in its live line, and as ``metrics``.
 
     These have as their step how many seconds it has run.
@@ -158,11 +158,13 @@ def _manage(arguments: argparse.Namespace) -> int:
             name: resources.enter_context(closing(MemberStub(server)))
             for name, server in servers.items()
         }
-        told = Told(rules, members, servers, stubs, DirectoryStore(arguments.directory), resources)
-        manager = MANAGERS[type(rule)](rule, told)
+        parts = ManagerParts(
+            rules, members, servers, stubs, DirectoryStore(arguments.directory), resources
+        )
+        manager = MANAGERS[type(rule)](rule, parts)
         resources.callback(manager.write)
         runs = worker_runs(arguments.wandb_runs, resources)
-        shown = Shown(manager, runs or NullMetrics())
+        shown = ManagerFigures(manager, runs or NullMetrics())
         operators.show(shown.figures)
         operators.ready_if(partial(silent, stubs))
         operators.begin()

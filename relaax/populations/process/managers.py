@@ -21,12 +21,12 @@ from relaax.parameters.stub import Bridge
 from relaax.populations.hyperparameters import require_explorable
 from relaax.populations.league import Ladder
 from relaax.populations.league_manager import LeagueManager
-from relaax.populations.manager import PopulationManager
 from relaax.populations.members import MemberPlace, Members
 from relaax.populations.psro_manager import PsroManager
 from relaax.populations.record import PopulationRecord
 from relaax.populations.stub import MemberStub
 from relaax.populations.vanilla_pbt import VanillaPopulation
+from relaax.populations.vanilla_pbt_manager import VanillaPbtManager
 from relaax.telemetry.metrics import Metrics
 
 
@@ -47,7 +47,7 @@ class Manager(Protocol):
 
 
 @dataclass(frozen=True)
-class Told:
+class ManagerParts:
     """What a manager is made of."""
 
     rules: PopulationFile
@@ -64,45 +64,45 @@ class Told:
         return {name: self.resources.enter_context(each).metrics() for name, each in opened.items()}
 
 
-def _vanilla_pbt(rule: VanillaPbt, told: Told) -> Manager:
-    given = told.rules.initial_hyperparams
-    hyperparameters = {name: given.get(name, {}) for name in told.stubs}
-    places = {name: _copied(told.configurations[name], stub) for name, stub in told.stubs.items()}
+def _vanilla_pbt(rule: VanillaPbt, parts: ManagerParts) -> Manager:
+    given = parts.rules.initial_hyperparams
+    hyperparameters = {name: given.get(name, {}) for name in parts.stubs}
+    places = {name: _copied(parts.configurations[name], stub) for name, stub in parts.stubs.items()}
     for name, place in places.items():
         place.require_allowed(hyperparameters[name])
         require_explorable(hyperparameters[name], rule.explore_configs, place.require_allowed)
-    record = PopulationRecord(told.store, list(places))
-    members = Members(places, told.rules.population_sample_stream)
-    return PopulationManager(VanillaPopulation(rule, hyperparameters), members, record)
+    record = PopulationRecord(parts.store, list(places))
+    members = Members(places, parts.rules.population_sample_stream)
+    return VanillaPbtManager(VanillaPopulation(rule, hyperparameters), members, record)
 
 
-def _self_play(rule: SelfPlay, told: Told) -> Manager:
-    (name,) = told.stubs
-    learners = {name: rule.learner(told.rules.population_sample_stream)}
-    return _league_of(Ladder(rule, learners), told, "self_play")
+def _self_play(rule: SelfPlay, parts: ManagerParts) -> Manager:
+    (name,) = parts.stubs
+    learners = {name: rule.learner(parts.rules.population_sample_stream)}
+    return _league_of(Ladder(rule, learners), parts, "self_play")
 
 
-def _league(rule: League, told: Told) -> Manager:
-    return _league_of(Ladder(rule, rule.learners), told, "league")
+def _league(rule: League, parts: ManagerParts) -> Manager:
+    return _league_of(Ladder(rule, rule.learners), parts, "league")
 
 
-def _league_of(ladder: Ladder, told: Told, name: str) -> Manager:
-    places = {name: MemberPlace(stub) for name, stub in told.stubs.items()}
+def _league_of(ladder: Ladder, parts: ManagerParts, name: str) -> Manager:
+    places = {name: MemberPlace(stub) for name, stub in parts.stubs.items()}
     for each in ladder.learners.values():
         if each.exploits is not None:
-            configuration = told.configurations[each.exploits]
-            places[each.exploits] = _copied(configuration, told.stubs[each.exploits])
+            configuration = parts.configurations[each.exploits]
+            places[each.exploits] = _copied(configuration, parts.stubs[each.exploits])
     games = {name: Members(places, each.stream) for name, each in ladder.learners.items()}
-    return LeagueManager(ladder, games, told.metrics(), told.store, name)
+    return LeagueManager(ladder, games, parts.metrics(), parts.store, name)
 
 
-def _psro(rule: Psro, told: Told) -> Manager:
-    places = {name: MemberPlace(stub) for name, stub in told.stubs.items()}
-    return PsroManager(rule, Members(places, told.rules.population_sample_stream), told.store)
+def _psro(rule: Psro, parts: ManagerParts) -> Manager:
+    places = {name: MemberPlace(stub) for name, stub in parts.stubs.items()}
+    return PsroManager(rule, Members(places, parts.rules.population_sample_stream), parts.store)
 
 
 #: By the type of a rule.
-MANAGERS: Mapping[type, Callable[[Any, Told], Manager]] = {
+MANAGERS: Mapping[type, Callable[[Any, ManagerParts], Manager]] = {
     VanillaPbt: _vanilla_pbt,
     SelfPlay: _self_play,
     League: _league,

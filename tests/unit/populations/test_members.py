@@ -11,12 +11,12 @@ from relaax.checkpoints import DirectoryStore
 from relaax.configuration.population_rules import population_rule
 from relaax.errors import BridgeError, ConfigurationError, NoSuchVersion, ParameterServerAway
 from relaax.parameters.database import DatabaseWriter, Metadata, SqliteMetadata
-from relaax.populations.manager import PopulationManager
 from relaax.populations.members import MemberPlace, Members
 from relaax.populations.membership import Done, EvaluatedEpisode, Membership, Order, WrongNumber
 from relaax.populations.record import PLOT, TABLE, PopulationRecord
 from relaax.populations.stub import MemberStub, Versions
 from relaax.populations.vanilla_pbt import VanillaPopulation
+from relaax.populations.vanilla_pbt_manager import VanillaPbtManager
 
 STREAM = "population"
 
@@ -133,7 +133,7 @@ class Population:
         }
         record = PopulationRecord(self.store, list(places))
         population = VanillaPopulation(rule, hyperparameters)
-        return PopulationManager(population, Members(places, STREAM), record)
+        return VanillaPbtManager(population, Members(places, STREAM), record)
 
     def require_allowed(self, hyperparameters):
         if self.refused:

@@ -9,7 +9,7 @@ from stored_metrics import StoredMetrics
 
 from relaax.errors import ParameterServerAway
 from relaax.populations.membership import Membership
-from relaax.populations.process.main import Shown, silent
+from relaax.populations.process.main import ManagerFigures, silent
 from relaax.populations.process.managers import Manager
 from relaax.populations.stub import MemberStub
 
@@ -34,7 +34,7 @@ class Counting(Manager):
 
 def test_numbers_are_figures_at_once_and_metrics_when_they_change():
     manager, metrics = Counting(), StoredMetrics()
-    shown = Shown(manager, metrics)
+    shown = ManagerFigures(manager, metrics)
     for _ in range(2):
         shown.note()
     assert metrics.values == {}

@@ -13,7 +13,7 @@ from relaax.populations.vanilla_pbt import Exploit, VanillaPopulation
 _log = logging.getLogger(__name__)
 
 
-class PopulationManager:
+class VanillaPbtManager:
     """Carries out what ``population`` decides; ``advance`` is called once a second or so.
 
     Orders are at the parameter servers of the members, which keep them: a manager that starts again
