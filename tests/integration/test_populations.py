@@ -16,7 +16,10 @@ from small_population import RATES, write_small_league, write_small_population
 
 from relaax.parameters.database import DatabaseName, DatabaseRoot, Type
 
-pytestmark = [pytest.mark.integration, pytest.mark.timeout(280)]
+pytestmark = [pytest.mark.integration, pytest.mark.timeout(900)]
+
+#: Which of two policies copies the other one is chance: a copy of the one may be long in coming.
+DEADLINE_S = 240.0
 
 
 ANY = r"policy_\d"
@@ -64,7 +67,9 @@ def test_a_population_goes_on_whichever_process_is_killed(tmp_path: Path) -> Non
 
     def another(target: str, what: str) -> None:
         before = exploits(target)
-        wait_for(lambda: exploits(target) > before, f"an exploit of {target} after {what}")
+        wait_for(
+            lambda: exploits(target) > before, f"an exploit of {target} after {what}", DEADLINE_S
+        )
 
     tagged: dict[str, dict[str, int]] = {}
     try:
@@ -105,7 +110,8 @@ def test_an_exploiter_begins_anew_whichever_process_is_killed(tmp_path: Path) ->
             before = resets()
             if name:
                 kill(run, folder, name)
-            wait_for(lambda before=before: resets() > before, f"a reset after kill -9 of {name}")
+            what = f"a reset after kill -9 of {name}"
+            wait_for(lambda before=before: resets() > before, what, DEADLINE_S)
         run.signal(signal.SIGINT)
         assert run.wait() == 130
         with (folder / "population0" / "league.csv").open() as lines:
