@@ -12,7 +12,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any
 
@@ -101,24 +101,31 @@ def wait_for(condition: Callable[[], Any], what: str, deadline_s: float = DEADLI
 PORTS = range(10_000, 32_000)
 
 
+#: So many ports from a given one on are kept together, for commands that count on from a port.
+RUN = 4
+
+
 def _own_ports() -> Iterator[int]:
     """Yield the ports of this one of the processes that run tests, all of them before any again.
 
     So no port is given to two servers of which neither listens yet, or to two tests at a time.
     """
     number = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw"))
-    own = PORTS[number :: int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))]
+    count = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
+    own = PORTS[number * RUN :: count * RUN]
     return itertools.cycle(random.sample(own, len(own)))
 
 
 _PORTS = _own_ports()
 
 
-def free_port() -> int:
-    """Return a port of the loopback interface that nobody listens at."""
+def free_port(run: int = 1) -> int:
+    """Return the first of ``run`` loopback ports in a row that nobody listens at."""
+    assert run <= RUN
     for port in _PORTS:
-        with socket.socket() as probe, suppress(OSError):
-            probe.bind(("127.0.0.1", port))
+        with ExitStack() as probes, suppress(OSError):
+            for each in range(port, port + run):
+                probes.enter_context(socket.socket()).bind(("127.0.0.1", each))
             return port
     raise AssertionError("ports come again and again")
 
