@@ -4,9 +4,9 @@ import json
 import shlex
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
-from itertools import groupby
+from itertools import chain, groupby
 from pathlib import Path
 from typing import Any
 
@@ -23,28 +23,21 @@ from relaax.experiments.routes import HOST, Routes, TrainedPolicy, identifier_wo
 from relaax.experiments.scheduling import Scheduling
 from relaax.experiments.stream_checks import buffers_of
 from relaax.experiments.wandb_files import file_of_runs, run_of
-from relaax.experiments.workers import ActorWorker, ExperimentConfig, WorkerInformation
+from relaax.experiments.workers import ActorWorker, ExperimentConfig, Worker, WorkerInformation
 from relaax.experiments.written import NamedExperiment, from_yaml, to_yaml
 
 #: Folders of a trial: a file for each policy and a folder for what is learnt; a file for each group
 #: of actors.
 _POLICIES, _ACTORS, _RUNS = "policies", "actors", "runs"
 
+#: The kind of a process that is no worker of its own.
+_PARAMETER_SERVER = "parameter_server"
+
 #: The experiment as YAML.
 _TWIN = "experiment.yaml"
 
 #: Keys of a trainer that may change in a trial that goes on.
 _ENDS = ("max_global_step", "anneal_from")
-
-#: The kinds of workers, by their programs.
-_KINDS = {
-    "relaax-parameter-server": "parameter_server",
-    "relaax-replay-server": "buffer",
-    "relaax-learner": "trainer",
-    "relaax-inference-server": "policy",
-    "relaax-actor": "actor",
-    "relaax-population-manager": "population_manager",
-}
 
 #: Types of environments that are there without being registered.
 ENVIRONMENT_TYPES: Mapping[str, str] = {"atari": "relaax.client.gymnasium_atari:relaax/Atari-v0"}
@@ -63,6 +56,21 @@ class ActorGroup:
     places: Sequence[int]
     #: The resources of each.
     scheduling: Scheduling
+
+
+@dataclass(frozen=True)
+class Line:
+    """A line of the Procfile: the process of a worker, or one for actor workers that are alike."""
+
+    name: str
+    #: As Weights & Biases and Prometheus have it: ``trainer`` for instance.
+    kind: str
+    words: list[str]
+    #: Of a parameter server the policy's first trainer.
+    worker: Worker
+    #: None for workers of several policies.
+    policy: str | None
+    scheduling: Scheduling = field(default_factory=Scheduling)
 
 
 class Trial:
@@ -108,13 +116,19 @@ class Trial:
             self.policies[name] = TrainedPolicy(name, own, buffers, ports)
         self._routes = Routes(experiment, directory.name, self.policies, registry)
         self.actor_groups = list(self._grouped_actors())
+        self._lines = [
+            *chain.from_iterable(map(self._lines_of_policy, self.policies.values())),
+            *map(self._inference_line, range(len(experiment.config.policies))),
+            *map(self._actor_line, self.actor_groups),
+            *map(self._population_line, range(len(experiment.config.population_manager))),
+        ]
         #: By line, where operators are answered: by actor workers each at an address of its own.
         self.for_operators: dict[str, list[str]] = {}
         if http_ports is not None:
             workers = {group.name: group.count for group in self.actor_groups}
-            for name, _ in self._lines():
-                http = http_ports(workers.get(name, 1))
-                self.for_operators[name] = [f"{HOST}:{port}" for port in http]
+            for line in self._lines:
+                http = http_ports(workers.get(line.name, 1))
+                self.for_operators[line.name] = [f"{HOST}:{port}" for port in http]
         #: The GPU of each process that wants one, by its name; "" where a cluster chooses it.
         self.gpus: dict[str, str] = {}
         if gpus is not None and is_on_cluster:
@@ -173,71 +187,70 @@ class Trial:
     def lines(self) -> Iterator[tuple[str, list[str]]]:
         """Yield the name and the command of each line of the Procfile."""
         runs = self._runs()
-        for name, words in self._lines():
-            more = ["--wandb-runs", str(self._file_of(_RUNS, name))] if name in runs else []
+        for line in self._lines:
+            name, words = line.name, list(line.words)
+            if name in runs:
+                words += ["--wandb-runs", str(self._file_of(_RUNS, name))]
             if name in self.for_operators:
-                more += ["--http-bind", self.for_operators[name][0]]
-            yield name, [*words, *more]
+                words += ["--http-bind", self.for_operators[name][0]]
+            yield name, words
 
     def _runs(self) -> dict[str, list[WandbRun]]:
         """Return the runs at Weights & Biases of the workers of each line, by the line's name."""
         if not self._has_wandb:
             return {}
-        config, found = self.experiment.config, defaultdict[str, list[WandbRun]](list)
+        found = defaultdict[str, list[WandbRun]](list)
         run = partial(run_of, experiment=self.experiment, trial=self.directory.name)
-        for policy in self.policies.values():
-            for number, trainer in enumerate(policy.trainers):
-                found[f"{policy.name}-trainer{number}"].append(run(trainer, "trainer", policy.name))
-            for number, buffer in enumerate(policy.buffers):
-                found[f"{policy.name}-buffer{number}"].append(run(buffer, "buffer", policy.name))
-        for number, worker in enumerate(config.policies):
-            found[f"policy{number}"].append(run(worker, "policy", worker.policy_name))
-        for group in self.actor_groups:
-            found[group.name].append(run(group.worker, "actor", None))
-        for manager in config.eval_managers:
+        for line in self._lines:
+            if line.kind != _PARAMETER_SERVER:
+                found[line.name].append(run(line.worker, line.kind, line.policy))
+        for manager in self.experiment.config.eval_managers:
             name = manager.policy_name
             found[f"{name}-ps"].append(run(manager, "eval_manager", name))
-        for number, population in enumerate(config.population_manager):
-            found[f"population{number}"].append(run(population, "population_manager", None))
         return found
 
-    def _lines(self) -> Iterator[tuple[str, list[str]]]:
-        for policy in self.policies.values():
-            file = str(self._file_of(_POLICIES, policy.name))
-            yield f"{policy.name}-ps", ["relaax-parameter-server", "--config", file]
-            servers = policy.replay_servers
-            drawn = ["--replay-servers", *servers] if servers else []
-            for number, address in enumerate(servers):
-                place = str(self._place_of(policy) / "buffers")
-                words = ["--bind", address, "--name", f"buffer{number}", "--checkpoint-dir", place]
-                yield (
-                    f"{policy.name}-buffer{number}",
-                    ["relaax-replay-server", "--config", file, *words, *drawn],
-                )
-            for number, address in enumerate(policy.learners):
-                words = ["--bind", address]
-                if len(policy.learners) > 1:
-                    folder = self._place_of(policy) / f"learner{number}"
-                    words += ["--checkpoint-dir", str(folder)]
-                yield (
-                    f"{policy.name}-trainer{number}",
-                    ["relaax-learner", "--config", file, *words, *drawn],
-                )
-        for number, worker in enumerate(self.experiment.config.policies):
-            file = str(self._file_of(_POLICIES, worker.policy_name))
-            # Actors find it by its name: the system chooses its port.
-            words = ["relaax-inference-server", "--config", file, "--bind", f"{HOST}:0"]
-            words += ["--name", self._routes.name_of(worker), *identifier_words(worker)]
-            yield f"policy{number}", words
-        yield from map(self._actor_line, self.actor_groups)
-        for number, manager in enumerate(self.experiment.config.population_manager):
-            name = f"population{number}"
-            files = [str(self._file_of(_POLICIES, member)) for member in manager.population]
-            servers = [self.policies[member].parameter_server for member in manager.population]
-            words = ["--members", *files, "--parameter-servers", *servers]
-            words += ["--rules", str(self._files / f"{name}.yaml")]
-            words += ["--directory", str(self.directory / name)]
-            yield name, ["relaax-population-manager", *words]
+    def _lines_of_policy(self, policy: TrainedPolicy) -> Iterator[Line]:
+        """Yield the lines of a policy's parameter server, replay servers and learners."""
+        name, file = policy.name, str(self._file_of(_POLICIES, policy.name))
+        words = ["relaax-parameter-server", "--config", file]
+        yield Line(f"{name}-ps", _PARAMETER_SERVER, words, policy.trainers[0], name)
+        servers = policy.replay_servers
+        drawn = ["--replay-servers", *servers] if servers else []
+        needs = [each for buffer, each in self._scheduled("buffers") if buffer in policy.buffers]
+        for number, (buffer, address) in enumerate(zip(policy.buffers, servers, strict=True)):
+            own = f"buffer{number}"
+            words = ["relaax-replay-server", "--config", file, "--bind", address, "--name", own]
+            words += ["--checkpoint-dir", str(self._place_of(policy) / "buffers"), *drawn]
+            yield Line(f"{name}-{own}", "buffer", words, buffer, name, needs[number])
+        needs = [each for own, each in self._scheduled("trainers") if own in policy.trainers]
+        for number, (trainer, address) in enumerate(
+            zip(policy.trainers, policy.learners, strict=True)
+        ):
+            words = ["relaax-learner", "--config", file, "--bind", address]
+            if len(policy.learners) > 1:
+                words += ["--checkpoint-dir", str(self._place_of(policy) / f"learner{number}")]
+            words += drawn
+            yield Line(f"{name}-trainer{number}", "trainer", words, trainer, name, needs[number])
+
+    def _inference_line(self, number: int) -> Line:
+        worker, scheduling = self._scheduled("policies")[number]
+        name = worker.policy_name
+        # Actors find it by its name: the system chooses its port.
+        words = ["relaax-inference-server", "--config", str(self._file_of(_POLICIES, name))]
+        words += ["--bind", f"{HOST}:0", "--name", self._routes.name_of(worker)]
+        words += identifier_words(worker)
+        return Line(f"policy{number}", "policy", words, worker, name, scheduling)
+
+    def _population_line(self, number: int) -> Line:
+        name = f"population{number}"
+        manager, scheduling = self._scheduled("population_manager")[number]
+        words = ["relaax-population-manager", "--members"]
+        words += [str(self._file_of(_POLICIES, member)) for member in manager.population]
+        words += ["--parameter-servers"]
+        words += [self.policies[member].parameter_server for member in manager.population]
+        words += ["--rules", str(self._files / f"{name}.yaml")]
+        words += ["--directory", str(self.directory / name)]
+        return Line(name, "population_manager", words, manager, None, scheduling)
 
     def targets(self) -> list[dict[str, Any]]:
         """Return the addresses for operators, with labels, as Prometheus' file_sd_configs has them.
@@ -246,21 +259,19 @@ class Trial:
         """
         seen: Counter[str] = Counter()
         found = []
-        for name, words in self._lines():
-            kind = _KINDS[words[0]]
-            own = {"policy": Path(words[2]).stem} if words[1] == "--config" else {}
-            for address in self.for_operators.get(name, ()):
+        for line in self._lines:
+            for address in self.for_operators.get(line.name, ()):
                 labels = {
-                    "job": words[0],
+                    "job": line.words[0],
                     "experiment": self.experiment.name,
                     "trial": self.directory.name,
-                    "worker": kind,
-                    "worker_id": str(seen[kind]),
-                    "process": name,
-                    **({} if kind == "actor" else own),
+                    "worker": line.kind,
+                    "worker_id": str(seen[line.kind]),
+                    "process": line.name,
+                    **({} if line.policy is None else {"policy": line.policy}),
                 }
                 found.append({"targets": [address], "labels": labels})
-                seen[kind] += 1
+                seen[line.kind] += 1
         return found
 
     def information(self) -> dict[str, WorkerInformation]:
@@ -268,43 +279,14 @@ class Trial:
 
         A policy's parameter server lives and ends with its trainers.
         """
-        found = {}
-        for policy in self.policies.values():
-            info = policy.trainers[0].worker_info
-            found[f"{policy.name}-ps"] = info
-            for number in range(len(policy.learners)):
-                found[f"{policy.name}-trainer{number}"] = info
-            for number, buffer in enumerate(policy.buffers):
-                found[f"{policy.name}-buffer{number}"] = buffer.worker_info
-        for number, worker in enumerate(self.experiment.config.policies):
-            found[f"policy{number}"] = worker.worker_info
-        for group in self.actor_groups:
-            found[group.name] = group.worker.worker_info
-        for number, manager in enumerate(self.experiment.config.population_manager):
-            found[f"population{number}"] = manager.worker_info
-        return found
+        return {line.name: line.worker.worker_info for line in self._lines}
 
     def resources(self) -> dict[str, Scheduling]:
         """Return by line what a process of it needs; of actor workers each one.
 
         A line that is no worker's, such as that of a parameter server, has the default.
         """
-        found = {name: Scheduling() for name, _ in self.lines()}
-        seen: Counter[str] = Counter()
-        for trainer, scheduling in self._scheduled("trainers"):
-            name = f"{trainer.policy_name}-trainer"
-            found[f"{name}{seen[name]}"] = scheduling
-            seen[name] += 1
-        for buffer, scheduling in self._scheduled("buffers"):
-            policy = next(each for each in self.policies.values() if buffer in each.buffers)
-            name = f"{policy.name}-buffer"
-            found[f"{name}{seen[name]}"] = scheduling
-            seen[name] += 1
-        for number, (_, scheduling) in enumerate(self._scheduled("policies")):
-            found[f"policy{number}"] = scheduling
-        for number, (_, scheduling) in enumerate(self._scheduled("population_manager")):
-            found[f"population{number}"] = scheduling
-        return found | {group.name: group.scheduling for group in self.actor_groups}
+        return {line.name: line.scheduling for line in self._lines}
 
     def counts(self) -> dict[str, int]:
         """Return how many processes each group of actors is, by its line; 1 on this machine."""
@@ -348,19 +330,13 @@ class Trial:
                 yield ActorGroup(name, actor, len(share), 1 + first, places, scheduling)
                 first += len(share)
 
-    def _actor_line(self, group: ActorGroup) -> tuple[str, list[str]]:
-        """Return the name and the command of a group of actors."""
+    def _actor_line(self, group: ActorGroup) -> Line:
         actor = group.worker
         policy = self._routes.policy_of(actor, actor.agent_specs[0])
         types = {**ENVIRONMENT_TYPES, **self.experiment.environments}
         made_by = types.get(actor.env.type_, actor.env.type_)
-        words = [
-            "relaax-actor",
-            "--config",
-            str(self._file_of(_POLICIES, policy)),
-            "--env",
-            made_by,
-        ]
+        file = str(self._file_of(_POLICIES, policy))
+        words = ["relaax-actor", "--config", file, "--env", made_by]
         if actor.env.args:
             words += ["--env-kwargs", json.dumps(actor.env.args)]
         words += ["--agents", str(self._file_of(_ACTORS, group.name))]
@@ -368,7 +344,8 @@ class Trial:
         if staging is not None:
             words += ["--curriculum-server", self.policies[staging].parameter_server]
         actors = 1 if self._is_on_cluster else group.count
-        return group.name, [*words, "--actors", str(actors), "--seed", str(group.seed)]
+        words += ["--actors", str(actors), "--seed", str(group.seed)]
+        return Line(group.name, "actor", words, actor, None, group.scheduling)
 
     def agents_of(self, group: ActorGroup) -> dict[str, Any]:
         """Return the file of a group of actors: each specification's policy and sink."""
