@@ -3,7 +3,6 @@
 import csv
 import io
 import json
-import logging
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict
@@ -12,17 +11,15 @@ from typing import Any
 
 from relaax.checkpoints import BlobStore
 from relaax.checkpoints.store import read_json
-from relaax.errors import BridgeError, CheckpointError
+from relaax.errors import BridgeError
 from relaax.populations.exploiter import Exploiter
 from relaax.populations.league import Games, Ladder, Opponent
 from relaax.populations.members import Members
 from relaax.populations.record import TABLE as RESETS_TABLE
-from relaax.populations.record import ExploitRow, table
-from relaax.populations.stub import MemberStub
+from relaax.populations.record import ExploitRow, keep, table
+from relaax.populations.stub import REFRESH_S, MemberStub
 from relaax.processes.identifiers import LATEST, is_time_tag
 from relaax.telemetry.metrics import Metrics
-
-_log = logging.getLogger(__name__)
 
 #: Names of numbers in the metadata of a version, and of metrics. In a league the name of a weight
 #: goes on with the learner's, ``pfsp_main``, and that of a win rate with the newest opponent's,
@@ -31,9 +28,6 @@ WEIGHT, ELO, WIN_RATE = "pfsp", "elo", "win_rate"
 
 #: A weight is set anew when it has changed by so much.
 _CHANGE = 0.005
-
-#: And when it was set so many seconds ago: metadata expire some days after their last update.
-_REFRESH_S = 3600.0
 
 
 class LeagueManager:
@@ -92,10 +86,10 @@ class LeagueManager:
         writer = csv.DictWriter(text, self._columns(), lineterminator="\n", extrasaction="ignore")
         writer.writeheader()
         writer.writerows(self._rows())
-        self._put(self._table, text.getvalue())
+        keep(self._store, self._table, text.getvalue())
         if self._exploiters:
             resets = [row for each in self._exploiters.values() for row in each.resets]
-            self._put(RESETS_TABLE, table(resets))
+            keep(self._store, RESETS_TABLE, table(resets))
 
     def numbers(self) -> dict[str, float]:
         """Return the rating of each policy, and how many tagged versions it has."""
@@ -173,7 +167,7 @@ class LeagueManager:
             for of, weight in weights.items()
             if of not in known
             or abs(weight - known[of][0]) > _CHANGE
-            or now - known[of][1] >= _REFRESH_S
+            or now - known[of][1] >= REFRESH_S
         }
         if changed:
             name = f"{WEIGHT}{self._suffixes[learner]}"
@@ -199,13 +193,7 @@ class LeagueManager:
                 for policy, versions in ladder.tagged.items()
             },
         }
-        self._put(self._state, json.dumps(state))
-
-    def _put(self, name: str, text: str) -> None:
-        try:
-            self._store.put(name, text.encode())
-        except CheckpointError as error:
-            _log.warning("the record of the games is not written: %s", error)
+        keep(self._store, self._state, json.dumps(state))
 
     def _restore(self) -> None:
         """Go on with what a manager before has kept; CheckpointError if it cannot be read."""

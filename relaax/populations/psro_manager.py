@@ -4,15 +4,18 @@ import csv
 import io
 import json
 import logging
-from collections.abc import Generator
+import time
+from collections.abc import Callable, Generator
 
 from relaax.checkpoints import BlobStore
 from relaax.checkpoints.store import read_json
 from relaax.configuration.population_rules import PSRO_TAG, Psro
-from relaax.errors import BridgeError, CheckpointError, NoSuchVersion
+from relaax.errors import BridgeError, NoSuchVersion
 from relaax.populations.cells import Turn, turns
 from relaax.populations.members import Members
 from relaax.populations.psro import MetaGame, table
+from relaax.populations.record import keep
+from relaax.populations.stub import REFRESH_S
 from relaax.processes.identifiers import LATEST
 from relaax.telemetry.throttled_log import RepeatedWarning
 
@@ -29,17 +32,25 @@ WEIGHT = "psro"
 class PsroManager:
     """Carries out PSRO for two policies, of which the first is the row player.
 
-    What it knows is in ``store``: a manager that starts again goes on with it.
+    What it knows is in ``store``: a manager that starts again goes on with it. ``clock`` returns
+    seconds of a stopwatch.
     """
 
     interval_s = 0.2
 
-    def __init__(self, rule: Psro, members: Members, store: BlobStore) -> None:
+    def __init__(
+        self,
+        rule: Psro,
+        members: Members,
+        store: BlobStore,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
         self._rule = rule
         self._members = members
         self._names = list(members.places)
         self._stubs = [each.stub for each in members.places.values()]
         self._store = store
+        self._clock = clock
         self._complaint = RepeatedWarning(_log)
         self._game = self._stored()
         self._steps: Generator[None, None, None] = self._course()
@@ -78,8 +89,12 @@ class PsroManager:
             if self._game.began is None:
                 self._game.began = self._newest()
                 self._keep()
+            weights_end = self._clock() + REFRESH_S
             while not self._have_learnt(self._game.began):
                 yield
+                if self._clock() >= weights_end:
+                    self._set_weights()
+                    weights_end += REFRESH_S
             self._grow()
 
     def _settled(self) -> Generator[None, None, None]:
@@ -162,7 +177,7 @@ class PsroManager:
         self._keep()
         text, rows = io.StringIO(), table(self._game, self._names)
         csv.writer(text, lineterminator="\n").writerows(rows)
-        self._put(PAYOFFS, text.getvalue())
+        keep(self._store, PAYOFFS, text.getvalue())
         text = io.StringIO()
         writer = csv.writer(text, lineterminator="\n")
         writer.writerow(["population", *self._names, "value", "exploitability"])
@@ -171,7 +186,7 @@ class PsroManager:
             writer.writerow(
                 [place + 1, *versions, f"{each.value:.4f}", f"{each.exploitability:.4f}"]
             )
-        self._put(TABLE, text.getvalue())
+        keep(self._store, TABLE, text.getvalue())
         count = len(self._game.versions[0])
         print(
             f"a population of {count}: value {found.value:.4g}, "
@@ -189,13 +204,7 @@ class PsroManager:
             stub.set_numbers({of: {WEIGHT: share} for of, share in weights.items()})
 
     def _keep(self) -> None:
-        self._put(STATE, json.dumps(self._game.written()))
-
-    def _put(self, name: str, text: str) -> None:
-        try:
-            self._store.put(name, text.encode())
-        except CheckpointError as error:
-            _log.warning("the record of the population is not written: %s", error)
+        keep(self._store, STATE, json.dumps(self._game.written()))
 
     def _stored(self) -> MetaGame:
         return read_json(self._store, STATE, MetaGame.read) or MetaGame()

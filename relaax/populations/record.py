@@ -5,11 +5,13 @@ import io
 import json
 import logging
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from typing import Any
 
 from relaax.checkpoints import BlobStore
-from relaax.errors import CheckpointError, DamagedCheckpoint
+from relaax.checkpoints.store import read_json
+from relaax.errors import CheckpointError
 
 _log = logging.getLogger(__name__)
 
@@ -44,10 +46,7 @@ class ExploitRow:
 
 
 class PopulationRecord:
-    """Keeps exploits and curves in ``store``; a manager that starts again goes on with them.
-
-    A failed write is a warning: the population goes on.
-    """
+    """Keeps exploits and curves in ``store``; a manager that starts again goes on with them."""
 
     def __init__(self, store: BlobStore, names: Sequence[str]) -> None:
         self._store = store
@@ -78,33 +77,33 @@ class PopulationRecord:
     def write(self) -> None:
         """Write the files."""
         state = {"exploits": [asdict(row) for row in self.rows], "curves": self._curves}
-        try:
-            self._store.put(TABLE, table(self.rows).encode())
-            self._store.put(STATE, json.dumps(state).encode())
-            self._store.put(PLOT, plotted(self._curves, self.rows))
-        except CheckpointError as error:
-            _log.warning("the record of the population is not written: %s", error)
-        except ImportError:  # without matplotlib the table says it all
-            pass
+        keep(self._store, TABLE, table(self.rows))
+        keep(self._store, STATE, json.dumps(state))
+        with suppress(ImportError):  # without matplotlib the table says it all
+            keep(self._store, PLOT, plotted(self._curves, self.rows))
 
     def _restore(self) -> None:
-        if STATE not in self._store.names():
-            return
         try:
-            state = json.loads(self._store.get(STATE))
-            rows = [ExploitRow(**row) for row in state["exploits"]]
-            curves = {
-                name: [(int(version), float(mean)) for version, mean in points]
-                for name, points in state["curves"].items()
-            }
-        except (DamagedCheckpoint, ValueError, KeyError, TypeError) as error:
-            _log.warning(
-                "%s in %s cannot be read, and a new record begins: %s",
-                STATE, self._store.location(), error,
-            )  # fmt: skip
-            return
+            read_json(self._store, STATE, self._take)
+        except CheckpointError as error:
+            _log.warning("a new record begins: %s", error)
+
+    def _take(self, state: Any) -> None:
+        rows = [ExploitRow(**row) for row in state["exploits"]]
+        curves = {
+            name: [(int(version), float(mean)) for version, mean in points]
+            for name, points in state["curves"].items()
+        }
         self.rows = rows
         self._curves.update((name, curves[name]) for name in self._curves if name in curves)
+
+
+def keep(store: BlobStore, name: str, content: str | bytes) -> None:
+    """Write a file of a manager; a failure is a warning, and the population goes on."""
+    try:
+        store.put(name, content.encode() if isinstance(content, str) else content)
+    except CheckpointError as error:
+        _log.warning("%s of the population is not written: %s", name, error)
 
 
 def table(rows: Sequence[ExploitRow]) -> str:

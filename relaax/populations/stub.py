@@ -15,6 +15,9 @@ from relaax.populations.service import SERVICE, done_message, done_of, order_mes
 #: A parameter server that does not answer for so long is away.
 CALL_TIMEOUT_S = 5.0
 
+#: Managers set numbers anew after so many seconds: metadata expire days after their last update.
+REFRESH_S = 3600.0
+
 _KINDS = {
     grpc.StatusCode.UNAVAILABLE: ParameterServerAway,
     grpc.StatusCode.DEADLINE_EXCEEDED: ParameterServerAway,

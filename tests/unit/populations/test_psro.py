@@ -4,6 +4,7 @@ import contextlib
 import csv
 import json
 import random
+import time
 from itertools import product
 
 import numpy as np
@@ -106,10 +107,10 @@ class TwoPlayers:
             places[name] = MemberPlace(stub)
         self.places, self.store = places, DirectoryStore(directory / "record")
 
-    def manager(self, **args):
+    def manager(self, clock=time.monotonic, **args):
         """A manager as it starts, again too."""
         rule = population_rule("psro", {"oracle_updates": 10, **args})
-        return PsroManager(rule, Members(self.places, "population"), self.store)
+        return PsroManager(rule, Members(self.places, "population"), self.store, clock)
 
     def learn(self, version):
         """Let both policies have a version."""
@@ -179,6 +180,20 @@ def test_a_manager_finds_the_equilibrium_of_its_population(players):
     ]  # fmt: skip
     assert [float(line.split(",")[4]) for line in lines[1:]] == pytest.approx([0, 0, 0], abs=1e-6)
     assert players.databases["row"].list_tags()["psro_2"] == 20
+
+
+def test_weights_are_set_anew_each_hour_so_that_they_do_not_expire(players):
+    seconds = [0.0]
+    manager = players.manager(clock=lambda: seconds[0])
+    players.learn(0)
+    advance(manager, players, 6)
+    for database in players.databases.values():
+        database.set_numbers({0: {"psro": 0.25}})  # as none of the manager's
+    advance(manager, players, 2)
+    assert players.weights("row") == {0: 0.25}
+    seconds[0] = 3600.0
+    advance(manager, players, 2)
+    assert players.weights("row") == players.weights("column") == {0: 1.0}
 
 
 def test_a_game_that_began_before_the_manager_counts_for_no_cell(players):
