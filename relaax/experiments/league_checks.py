@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Iterator
 
-from relaax.configuration.population_rules import League
+from relaax.configuration.population_rules import League, SelfPlay, Weighting
 from relaax.experiments.draw_checks import drawn_by
 from relaax.experiments.eval_checks import mistakes_of_evaluated_stream
 from relaax.experiments.population import exploited_of, streams_of
@@ -38,12 +38,26 @@ def mistakes_of_learners(
         stream = SampleStream(type_=SampleStream.Type.NAME, stream_name=each.stream)
         for mistake in mistakes_of_evaluated_stream(stream, experiment):
             yield f"{place}: {name}: stream: {mistake}"
-        for key in sorted({"weighting", "power"} & each.model_fields_set):
-            if f"md.pfsp_{name}" not in drawn:
-                yield (
-                    f"{place}: {name}: {key}: no effect: no inline stream has a policy_identifier "
-                    f"that draws versions by md.pfsp_{name}"
-                )
+        yield from _unused_weighting(f"{place}: {name}", each, f"md.pfsp_{name}", drawn)
+
+
+def mistakes_of_self_play(
+    rule: SelfPlay, manager: PopulationManager, experiment: NamedExperiment
+) -> Iterator[str]:
+    """Yield arguments of weights by which nobody draws versions."""
+    drawn = drawn_by(manager, experiment)
+    yield from _unused_weighting("population_algorithm: args", rule, "md.pfsp", drawn)
+
+
+def _unused_weighting(
+    place: str, rule: Weighting, field: str, drawn: Collection[str]
+) -> Iterator[str]:
+    if field not in drawn:
+        for key in sorted(Weighting.model_fields.keys() & rule.model_fields_set):
+            yield (
+                f"{place}: {key}: no effect: no inline stream has a policy_identifier that draws "
+                f"versions by {field}"
+            )
 
 
 def mistakes_of_opponents(experiment: NamedExperiment) -> list[str]:

@@ -20,7 +20,12 @@ from relaax.configuration.population_rules import (
 from relaax.errors import ConfigurationError
 from relaax.experiments.draw_checks import mistakes_of_draws
 from relaax.experiments.eval_checks import evaluating, mistakes_of_evaluated_stream
-from relaax.experiments.league_checks import mistakes_of_learners, reporting, unused_learners
+from relaax.experiments.league_checks import (
+    mistakes_of_learners,
+    mistakes_of_self_play,
+    reporting,
+    unused_learners,
+)
 from relaax.experiments.population import copies, hyperparameters_of, streams_of
 from relaax.experiments.stream_checks import sample_streams_of, unknown_name
 from relaax.experiments.workers import (
@@ -87,6 +92,8 @@ def _members(
         yield from mistakes_of_learners(rule, manager, experiment)
         pairs = [[trainers.get(name) for name in pair] for pair in rule.exploited.items()]
         yield from (each for pair in pairs for each in _fitting(*pair))
+    if isinstance(rule, SelfPlay):
+        yield from mistakes_of_self_play(rule, manager, experiment)
     yield from mistakes_of_draws(rule, manager, experiment)
     if isinstance(rule, Psro):
         yield from _evaluating(manager, experiment)

@@ -90,6 +90,11 @@ def test_games_of_past_versions_are_reported_to_the_population(tmp_path):
             "an agent whose episodes go to 'population' acts by a past version",
         ),
         (lambda: drawing("md.pfps"), "the number 'md.pfps'; there are: md.elo, md.pfsp; did you"),
+        (
+            lambda: drawing("md.elo"),
+            "population_algorithm: args: weighting: no effect: no inline stream has a "
+            "policy_identifier that draws versions by md.pfsp",
+        ),
         (lambda: drawing("md.psro"), "no manager of self_play has the number 'md.psro'"),
     ],
 )
