@@ -208,7 +208,7 @@ class Actor(EvaluatorBase, Generic[BatchT]):
         exploration: NoiseSource | None = NoNoise(distribution)
         if evaluation is Evaluation.STOCHASTIC:
             exploration = None if parts.make_noise is None else parts.make_noise(random)
-        return Actor[Any](
+        evaluator = Actor[Any](
             preprocessor=parts.make_preprocessor(None if policies is None else policies.filters),
             policy=policies or self._policy,
             model=model,
@@ -226,6 +226,8 @@ class Actor(EvaluatorBase, Generic[BatchT]):
             policies=policies,
             played=PlayedVersions() if isinstance(model, RemoteModel) else None,
         )
+        evaluator.watch_choices(self._chooser.observer)
+        return evaluator
 
     def inference(self) -> Answering:
         """Return what chooses for other processes by the same policies."""
@@ -235,7 +237,7 @@ class Actor(EvaluatorBase, Generic[BatchT]):
 
     def watch_choices(self, observer: Callable[[ChoiceTimes], object]) -> None:
         """See BatchAgentBase."""
-        self._chooser.watch(observer)
+        self._chooser.observer = observer
 
     def policies(self, slots: IntArray) -> Sequence[EvaluatedPolicy | None]:
         """Return what the episodes of ``slots`` are played with, where each has its own policy.

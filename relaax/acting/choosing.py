@@ -57,13 +57,10 @@ class Chooser:
         self._random = random
         self._exploration = exploration
         self._clock = clock
-        self._observer: Callable[[ChoiceTimes], object] | None = None
+        #: See ``BatchAgentBase.watch_choices``.
+        self.observer: Callable[[ChoiceTimes], object] = lambda times: None
         self._recurrent_state = columns.recurrent_state(0)
         self._is_recurrent = self._recurrent_state.shape[-1] > 0
-
-    def watch(self, observer: Callable[[ChoiceTimes], object]) -> None:
-        """See ``BatchAgentBase.watch_choices``."""
-        self._observer = observer
 
     def warm_up(self, parameters: NetworkParameters, environments: int) -> None:
         """Trace and compile the network for every size of batch up to ``environments``."""
@@ -97,8 +94,7 @@ class Chooser:
         noise = self._noise(slots)
         began = self._clock()
         choice = self.model.choose(policy.parameters, observations, before, noise)
-        if self._observer is not None:
-            self._observer(_times(choice, self._clock() - began))
+        self.observer(_times(choice, self._clock() - began))
         if self._is_recurrent:
             self._recurrent_state[:, slots] = choice.recurrent_state
         if choice.version is not None:

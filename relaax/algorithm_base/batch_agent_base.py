@@ -122,7 +122,7 @@ class BatchAgentBase(ABC):
         raise ConfigurationError("this algorithm's agents choose for their own environments alone")
 
     def watch_choices(self, observer: Callable[[ChoiceTimes], object]) -> None:
-        """Call ``observer`` with the times of each later choice, but for those of evaluators.
+        """Call ``observer`` with the times of each later choice, of later evaluators too.
 
         By default it is not called: nothing is known of the times.
         """

@@ -110,8 +110,12 @@ def test_an_actor_without_a_policy_trains_and_evaluates(training: Training):
     counted = figures(parts.operators[1])
     assert counted["relaax_batch_size_sum",] >= counted["relaax_queue_wait_seconds_count",] > 0
     assert counted["relaax_inference_seconds_count",] > 0
-    mode = ["--mode", "eval_deterministic", "--episodes", "2"]
-    assert training.start_actors(1, *mode, *servers).wait() == 0
+    mode = ["--mode", "eval_deterministic", *servers]
+    url = f"127.0.0.1:{free_port()}"
+    training.start_actors(1, *mode, "--http-bind", url)
+    wait_for(lambda: is_ready(url), "an evaluating actor")
+    wait_for(lambda: figures(url).get(("relaax_network_seconds_count", "training")), "its choices")
+    assert training.start_actors(1, *mode, "--episodes", "2").wait() == 0
 
 
 @pytest.mark.parametrize(

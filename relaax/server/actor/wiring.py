@@ -39,7 +39,7 @@ from relaax.server.rlx_server.worker.process import agents_of
 from relaax.server.rlx_server.worker.settings import WorkerSettings
 from relaax.steps import Steps
 from relaax.telemetry.kept_counts import CountsRow
-from relaax.telemetry.metrics import Metrics
+from relaax.telemetry.metrics import Metrics, NullMetrics
 from relaax.telemetry.operators import OperatorPort
 from relaax.telemetry.operators.port import away
 
@@ -241,12 +241,15 @@ class ActorParts:
         return self.resources.enter_context(closing(worker))
 
     def _measured(self, agents: Agents) -> Agents:
-        """Return the agents, which are ready; the time of those that train is measured."""
-        if self.options.mode == TRAINING:
-            latency = Latency(self.bridge.metrics(), lambda: self.report.environment_s)
-            self.resources.callback(latency.close)
-            agents.batch_agent.watch_choices(latency.chose)
-            self.shared.latencies[self.policy].append(latency)
+        """Return the agents, which are ready; the time of their steps is measured.
+
+        TensorBoard shows the means of those that train.
+        """
+        metrics = self.bridge.metrics() if self.options.mode == TRAINING else NullMetrics()
+        latency = Latency(metrics, lambda: self.report.environment_s)
+        self.resources.callback(latency.close)
+        agents.batch_agent.watch_choices(latency.chose)
+        self.shared.latencies[self.policy].append(latency)
         self.shared.operators.begin()
         return agents
 

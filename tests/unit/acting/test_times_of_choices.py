@@ -35,6 +35,6 @@ def test_a_choice_is_split_into_its_parts(served, times):
     clock, watched = Clock(), []
     random = np.random.default_rng(1)
     chooser = Chooser(Slow(clock, served), Categorical(2), SMALL_COLUMNS, random, clock=clock)
-    chooser.watch(watched.append)
+    chooser.observer = watched.append
     chooser.choose(small_policy().current, np.arange(3), np.zeros((3, 2), np.float32))
     assert watched == [times]
