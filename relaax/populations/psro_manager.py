@@ -137,14 +137,18 @@ class PsroManager:
 
     def _play(self) -> Generator[None, None, None]:
         """Let the cells be played that were not."""
-        tags = [stub.versions().tags for stub in self._stubs]
         missing = self._game.missing()
         if not missing:
             return
-        places = []
+        tags = [stub.versions().tags for stub in self._stubs]
         for stub, versions, tagged in zip(self._stubs, self._game.versions, tags, strict=True):
-            if tagged.get(PSRO_TAG) not in versions:  # nothing was played yet
+            if PSRO_TAG not in tagged:  # nothing was played yet
                 tagged[PSRO_TAG] = stub.tag(versions[0], PSRO_TAG)
+        places = []
+        for player, (versions, tagged) in enumerate(zip(self._game.versions, tags, strict=True)):
+            if tagged[PSRO_TAG] not in versions:  # games with it may be under way
+                yield from self._episodes(player, versions[0], 1)
+                tagged[PSRO_TAG] = versions[0]
             places.append(versions.index(tagged[PSRO_TAG]))
         counts = [len(each) for each in self._game.versions]
         first = (places[0], places[1])

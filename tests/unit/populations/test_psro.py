@@ -212,3 +212,22 @@ def test_a_game_that_began_before_the_manager_counts_for_no_cell(players):
     found = players.store.get(PAYOFFS).decode().splitlines()
     rows = [list(map(float, row[1:4])) for row in csv.reader(found[1:4])]
     assert rows == ROCK_PAPER_SCISSORS.tolist()
+
+
+def test_a_game_of_a_version_outside_of_the_population_counts_for_no_cell(players):
+    for version in (0, 10, 20):
+        players.learn(version)
+    returns = {cell: [ROCK_PAPER_SCISSORS[cell]] for cell in ((0, 0), (1, 0), (1, 1))}
+    game = MetaGame([[0, 10], [0, 10]], returns)
+    players.store.put(STATE, json.dumps(game.written()).encode())
+    for database in players.databases.values():
+        for tag, version in (("psro_0", 0), ("psro_1", 10), ("psro", 10)):
+            database.tag(version, tag)
+    manager, playing, before = players.manager(games_per_cell=1), [10, 10], 10
+    for _ in range(40):
+        manager.advance()
+        row, column = players.play(playing)
+        playing, before = [before, column], row  # the row player's policy was pulled long before
+    found = players.store.get(PAYOFFS).decode().splitlines()
+    rows = [list(map(float, row[1:3])) for row in csv.reader(found[1:3])]
+    assert rows == ROCK_PAPER_SCISSORS[:2, :2].tolist()
