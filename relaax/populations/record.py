@@ -40,7 +40,7 @@ class ExploitRow:
     #: The version of the source that was copied.
     source_version: int
     hyperparameters: dict[str, Any]
-    #: Mean returns before; None where the manager ended between its order and its record.
+    #: Mean returns before; None where they could not be kept.
     target_return: float | None = None
     source_return: float | None = None
 
@@ -53,6 +53,10 @@ class PopulationRecord:
         self.rows: list[ExploitRow] = []
         #: By member: versions, and the mean returns with them.
         self._curves: dict[str, list[tuple[int, float]]] = {name: [] for name in names}
+        #: By member: the version with which it was ready last.
+        self.ready_at = dict.fromkeys(names, 0)
+        #: By member: its mean return and that of its source, of an exploit that is under way.
+        self.begun: dict[str, tuple[float | None, float | None]] = {}
         self._restore()
 
     def last_number(self, name: str) -> int:
@@ -75,12 +79,21 @@ class PopulationRecord:
         self.write()
 
     def write(self) -> None:
-        """Write the files."""
-        state = {"exploits": [asdict(row) for row in self.rows], "curves": self._curves}
+        """Write all files."""
+        self.keep_state()
         keep(self._store, TABLE, table(self.rows))
-        keep(self._store, STATE, json.dumps(state))
         with suppress(ImportError):  # without matplotlib the table says it all
             keep(self._store, PLOT, plotted(self._curves, self.rows))
+
+    def keep_state(self) -> None:
+        """Write what a manager goes on with."""
+        state = {
+            "exploits": [asdict(row) for row in self.rows],
+            "curves": self._curves,
+            "ready_at": self.ready_at,
+            "begun": self.begun,
+        }
+        keep(self._store, STATE, json.dumps(state))
 
     def _restore(self) -> None:
         try:
@@ -94,8 +107,12 @@ class PopulationRecord:
             name: [(int(version), float(mean)) for version, mean in points]
             for name, points in state["curves"].items()
         }
-        self.rows = rows
+        # Older files have neither.
+        ready_at = {name: int(of) for name, of in state.get("ready_at", {}).items()}
+        begun = {name: (own, other) for name, (own, other) in state.get("begun", {}).items()}
+        self.rows, self.begun = rows, begun
         self._curves.update((name, curves[name]) for name in self._curves if name in curves)
+        self.ready_at.update((name, ready_at[name]) for name in self.ready_at if name in ready_at)
 
 
 def keep(store: BlobStore, name: str, content: str | bytes) -> None:

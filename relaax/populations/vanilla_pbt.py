@@ -80,7 +80,8 @@ class VanillaPopulation:
         """Take note that the learner of a member has its new parameters, as this version."""
         member = self.members[name]
         member.returns.clear()
-        member.version = member.ready_at = member.counts_from = version
+        member.version = member.counts_from = version
+        member.ready_at = max(member.ready_at, version)  # a manager before may have known more
         member.source = ""
 
     def exploits(self) -> list[Exploit]:

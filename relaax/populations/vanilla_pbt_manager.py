@@ -1,10 +1,10 @@
 """The manager of ``vanilla_pbt``: it looks at members' episodes, and gives orders to learners."""
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from relaax.errors import BridgeError, ConfigurationError
+from relaax.errors import BridgeError, ConfigurationError, ParameterServerAway
 from relaax.populations.members import Members
 from relaax.populations.membership import Done, Order
 from relaax.populations.record import ExploitRow, PopulationRecord
@@ -17,7 +17,7 @@ class VanillaPbtManager:
     """Carries out what ``population`` decides; ``advance`` is called once a second or so.
 
     Orders are at the parameter servers of the members, which keep them: a manager that starts again
-    asks for them, and goes on.
+    asks for them, and goes on with what ``record`` has.
     """
 
     interval_s = 1.0
@@ -29,15 +29,18 @@ class VanillaPbtManager:
         self._members = members
         self._places = members.places
         self._record = record
-        #: By member: its last order that was carried out, and the exploits that are under way.
+        #: By member: its last order that was carried out.
         self._known: dict[str, int] = {}
-        self._begun: dict[str, Exploit] = {}
+        for name, version in record.ready_at.items():
+            population.members[name].ready_at = version
 
     def advance(self) -> None:
         """Take what is new of each member, and give orders; members that are away are left out."""
         self._members.each(self._look_at)
         if len(self._known) == len(self._places):  # orders of before are known
-            for exploit in self._population.exploits():
+            exploits = self._population.exploits()
+            self._remember(exploits)
+            for exploit in exploits:
                 self._begin(exploit)
 
     def write(self) -> None:
@@ -85,7 +88,7 @@ class VanillaPbtManager:
         member.source = ""
         if order.hyperparameters:  # those of its last exploit, if there was one
             member.hyperparameters = order.hyperparameters
-        if self._begun.pop(name, None) is not None:
+        if self._record.begun.pop(name, None) is not None:
             _log.warning("%s goes on as it is: %s", name, reason)
 
     def _went_on(self, name: str, order: Order, done: Done) -> None:
@@ -93,8 +96,7 @@ class VanillaPbtManager:
         self._population.members[name].hyperparameters = order.hyperparameters
         self._population.went_on(name, done.version)
         if order.number > self._record.last_number(name):
-            begun = self._begun.pop(name, None)
-            returns = (None, None) if begun is None else (begun.target_return, begun.source_return)
+            target_return, source_return = self._record.begun.pop(name, (None, None))
             self._record.note_exploit(
                 ExploitRow(
                     order.number,
@@ -103,7 +105,8 @@ class VanillaPbtManager:
                     order.source,
                     done.source_version,
                     order.hyperparameters,
-                    *returns,
+                    target_return,
+                    source_return,
                 )
             )
             print(
@@ -111,6 +114,16 @@ class VanillaPbtManager:
                 f"version {done.source_version}",
                 flush=True,
             )
+
+    def _remember(self, exploits: Sequence[Exploit]) -> None:
+        """Keep what a manager that starts again has to know, before any order is given."""
+        ready_at = {name: each.ready_at for name, each in self._population.members.items()}
+        if exploits or ready_at != self._record.ready_at:
+            self._record.ready_at = ready_at
+            self._record.begun |= {
+                each.target: (each.target_return, each.source_return) for each in exploits
+            }
+            self._record.keep_state()
 
     def _begin(self, exploit: Exploit) -> None:
         """Give the order of an exploit; the member goes on as it is where that fails."""
@@ -122,12 +135,14 @@ class VanillaPbtManager:
         try:
             self._places[name].require_allowed(exploit.hyperparameters)
             self._places[name].stub.give(order)
+        except ParameterServerAway as error:
+            member.source = ""  # the next look at it finds the order if it has come
+            _log.warning("%s goes on as it is, unless the order has come: %s", name, error)
         except (BridgeError, ConfigurationError) as error:
             member.source = ""
             _log.warning("%s goes on as it is: %s", name, error)
-            return
-        self._begun[name] = exploit
-        print(described(exploit), flush=True)
+        else:
+            print(described(exploit), flush=True)
 
 
 def described(exploit: Exploit) -> str:

@@ -180,7 +180,7 @@ def test_a_manager_that_starts_again_goes_on(population):
     population.stubs["weak"].note_done(Done(1, 12, 9))
     third = population.manager()  # and again before it has recorded that
     third.advance()
-    assert "weak,12,,strong,9,," in population.store.get(TABLE).decode()
+    assert "weak,12,1.0,strong,9,8.0," in population.store.get(TABLE).decode()
     population.play(weak=1.0, strong=8.0, version=17)
     third.advance()
     assert population.memberships["weak"].order == Order(
@@ -190,6 +190,35 @@ def test_a_manager_that_starts_again_goes_on(population):
     population.stubs["weak"].note_done(Done(2, 18))
     fourth.advance()
     assert population.store.get(TABLE).decode().count("strong") == 2
+
+
+def test_a_manager_that_starts_again_knows_who_was_ready(population):
+    population.play(weak=8.0, strong=8.0)
+    population.manager().advance()  # both are ready, and as good as each other
+    again = population.manager()
+    population.play(weak=1.0, strong=8.0, version=14)
+    again.advance()
+    assert population.memberships["weak"].order == Order()
+    population.play(weak=1.0, strong=8.0, version=15)
+    again.advance()
+    assert population.memberships["weak"].order == ORDER
+
+
+def test_an_order_whose_answer_is_lost_is_recorded_with_its_returns(population, monkeypatch):
+    manager, stub = population.manager(), population.stubs["weak"]
+    population.play(weak=1.0, strong=8.0)
+    give = stub.give
+
+    def lose_answer(order):
+        give(order)
+        raise ParameterServerAway("no answer in time")
+
+    monkeypatch.setattr(stub, "give", lose_answer)
+    manager.advance()
+    manager.advance()  # it finds the order
+    stub.note_done(Done(1, 12, 9))
+    manager.advance()
+    assert "weak,12,1.0,strong,9,8.0," in population.store.get(TABLE).decode()
 
 
 def test_hyperparameters_that_are_not_allowed_are_not_ordered(population, caplog):
@@ -208,7 +237,8 @@ def test_a_member_that_refuses_goes_on_as_it_was(population, caplog):
     population.stubs["weak"].note_done(Done(1, refused="other shapes"))
     manager.advance()
     assert "weak goes on as it is: other shapes" in caplog.text
-    assert population.store.names() == []  # it has copied nobody
+    manager.write()
+    assert "strong" not in population.store.get(TABLE).decode()  # it has copied nobody
     population.play(weak=1.0, strong=8.0, version=15)
     manager.advance()
     assert population.memberships["weak"].order == replace(ORDER, number=2)
