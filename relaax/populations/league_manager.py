@@ -125,6 +125,9 @@ class LeagueManager:
 
     def _look_at(self, learner: str, policy: str) -> None:
         """Take new games of a policy's versions against a learner, and set its weights there."""
+        exploiter = self._exploiters.get(learner)
+        if exploiter is not None and exploiter.is_waiting is None:
+            exploiter.ask()
         members, tagged = self._games[learner], self._ladder.tagged
         stub = members.places[policy].stub
         before, known = dict(members.seen), set(tagged[policy])
@@ -135,7 +138,6 @@ class LeagueManager:
             members.seen.update(before)  # they come again
             raise
         self._ladder.note_tags(policy, {of: tag for tag, of in tags.items() if is_time_tag(tag)})
-        exploiter = self._exploiters.get(learner)
         is_waiting = exploiter is not None and exploiter.is_waiting
         count = 0 if is_waiting else self._ladder.note(learner, policy, episodes)
         if count or known != set(tagged[policy]) or before != members.seen:

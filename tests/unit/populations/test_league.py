@@ -367,6 +367,18 @@ def test_an_exploiter_begins_anew_once_when_the_manager_is_killed(two):
     assert exploiter.membership.order == Order(2, {}, "main", "checkpoints of main")
 
 
+@pytest.mark.parametrize("is_done", [False, True])
+def test_games_of_before_count_for_no_rating_though_the_manager_is_killed(two, is_done):
+    exploits = {**EXPLOITS, "reset_updates": 20}
+    two.manager(exploits=exploits).advance()
+    if is_done:
+        two.of["exploiter"].stub.note_done(Done(1, 30, 20))
+    two.report("exploiter", "main", *[-1.0] * 9, version=21)  # the exploiter wins as before
+    again = two.manager(exploits=exploits)
+    again.advance()
+    assert again.numbers()["elo of main"] == FIRST_ELO
+
+
 def test_an_exploiter_that_refuses_goes_on_and_is_asked_again_later(two, caplog):
     manager = two.manager(exploits={**EXPLOITS, "reset_updates": 20})
     exploiter = two.of["exploiter"]
