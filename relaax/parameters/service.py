@@ -11,7 +11,7 @@ from typing import NoReturn, Protocol, TypeVar
 import grpc
 
 from relaax.algorithm_base import DEFAULT, Gradient, ParameterLink, Phase, Slice, Values, Version
-from relaax.errors import ConfigurationError, NoSuchVersion, ParameterServerAway
+from relaax.errors import CheckpointError, ConfigurationError, NoSuchVersion, ParameterServerAway
 from relaax.net.refusals import address_of, handlers_of
 from relaax.parameters import bridge_pb2
 from relaax.parameters.callers import Gate, Listeners, Places, Traffic
@@ -177,7 +177,8 @@ class ParameterServerServicer:
         try:
             with self._gate.passing():
                 return call()
-        except ParameterServerAway as error:  # of a replica, or at the end: try again
+        # Of a replica, at the end, or of a database that is away: try again.
+        except (ParameterServerAway, CheckpointError) as error:
             _abort(context, grpc.StatusCode.UNAVAILABLE, str(error))
         except NoSuchVersion as error:
             _abort(context, grpc.StatusCode.NOT_FOUND, str(error))

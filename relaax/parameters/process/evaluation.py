@@ -237,13 +237,18 @@ class VersionEvaluation:
         for step in [*steps, *(partial(each.advance, evaluated) for each in self._managers)]:
             try:
                 step()
-            except CheckpointError as error:  # the next time may succeed
+            except CheckpointError as error:  # these episodes are lost, and later ones may be kept
                 self._complaint.say(f"evaluations are not in the parameter database: {error}")
 
     def _update_metadata(self, evaluated: Evaluated) -> None:
         if self._database.kind is None:
             return
         try:
+            if any(count != evaluated.episodes for count in evaluated.counts.values()):
+                names = ", ".join(sorted(evaluated.means))
+                raise ConfigurationError(
+                    f"only some episodes of version {evaluated.version} have all of {names}"
+                )
             self._database.update_metadata(evaluated.version, evaluated.means, evaluated.episodes)
         except NoSuchVersion:
             pass  # pushed without a tag, and so without metadata

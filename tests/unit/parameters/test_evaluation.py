@@ -168,6 +168,13 @@ def test_an_environment_that_changes_its_numbers_leaves_the_metadata(database, c
     play(evaluation, 5, 3.0, win_rate=1.0)
     assert database.metadata_of(5).count == 1
     assert "they must stay the same" in caplog.text
+    push(database, 6)
+    evaluation.note("win_rate", 6, 1.0)  # of the first of two episodes that come together
+    for y in (1.0, 3.0):
+        evaluation.note(EPISODE_RETURN, 6, y)
+    evaluation.advance()
+    assert database.metadata_of(6).count == 0
+    assert "only some episodes of version 6 have all of episode_return, win_rate" in caplog.text
 
 
 @pytest.mark.parametrize("tag", ["latest", "7", "a/b"])

@@ -11,7 +11,14 @@ from processes import free_port
 from served_worker import StoredMetrics
 
 from relaax.algorithm_base import Gradient, NewValues, NullMetrics
-from relaax.errors import BridgeError, ConfigurationError, NoSuchVersion, NotContinued, NotThereYet
+from relaax.errors import (
+    BridgeError,
+    CheckpointError,
+    ConfigurationError,
+    NoSuchVersion,
+    NotContinued,
+    NotThereYet,
+)
 from relaax.parameters import Bridge, BridgeControl
 from relaax.parameters.database import LATEST, DatabaseRoot, Type
 from relaax.parameters.optimizers import SGD
@@ -168,6 +175,23 @@ def test_a_bridge_pulls_the_version_that_it_follows(published, database, bridge)
         np.testing.assert_array_equal(found.vector, [2, 2, 2])
         again = bridge.pull(found.version)
         assert (again.vector, again.info) == (None, found.info)
+
+
+def test_a_database_that_is_away_is_waited_for(published, database, bridge, monkeypatch):
+    pusher, _ = pusher_of(published, database)
+    publish(published, 1)
+    pusher.push()
+    choose, failures = database.version_of, [CheckpointError("the server does not answer")]
+
+    def version_of(identifier):
+        if failures:
+            raise failures.pop()
+        return choose(identifier)
+
+    monkeypatch.setattr(database, "version_of", version_of)
+    bridge.follow(LATEST)
+    assert bridge.pull().version.number == 1
+    assert failures == []
 
 
 def test_a_query_draws_anew_at_each_pull(database, published, bridge):
