@@ -131,8 +131,9 @@ class DatabaseWriter(ParameterDatabase):
     def clone(self, source: ParameterDatabase) -> None:
         """Copy versions, tags and metadata of another database into this one, which is empty.
 
-        What the other writer deletes meanwhile is left out. ConfigurationError if this has
-        versions, or only one of the two has metadata.
+        Versions that the other writer deletes meanwhile are left out; this stays empty until all
+        others are there. ConfigurationError if this has versions, or only one of the two has
+        metadata.
         """
         with self._changed:
             if (self.kind is None) != (source.kind is None):
@@ -146,12 +147,16 @@ class DatabaseWriter(ParameterDatabase):
                     "into an empty database alone"
                 )
             tags = {tag: of for tag, of in source.list_tags().items() if tag != LATEST}
+            index = self._now
             for version in source.list_versions():
                 with suppress(NoSuchVersion):
                     found = source.get(version)
                     its_tags = [tag for tag, of in tags.items() if of == version]
-                    metadata = source.metadata_of(version)
-                    self._push(found.values, version, its_tags, found.pushed_at, metadata)
+                    data, metadata = found.values.to_bytes(), source.metadata_of(version)
+                    entry = _entry(data, found.pushed_at)
+                    index = self._stored(index, version, entry, data, metadata)
+                    index = index.with_tags(its_tags, version)
+            self._replace(index)
 
     def _push(
         self,
@@ -165,15 +170,27 @@ class DatabaseWriter(ParameterDatabase):
             require_tag(tag)
         version = int(version)  # NumPy's numbers are no keys of JSON
         data = values.to_bytes()
-        entry = VersionEntry(sha256=hashlib.sha256(data).hexdigest(), pushed_at=pushed_at)
+        entry = _entry(data, pushed_at)
         with self._changed:
             index = self._now
             if not self._is_stored(version, entry):
-                index = index.with_version(version, entry)
-                self._store.put(index.data_name(version), data)
-                if metadata is not None and self._metadata is not None:
-                    self._metadata.set(metadata)
+                index = self._stored(index, version, entry, data, metadata)
             self._replace(index.with_tags(tags, version))
+
+    def _stored(
+        self,
+        index: Index,
+        version: int,
+        entry: VersionEntry,
+        data: bytes,
+        metadata: VersionMetadata | None,
+    ) -> Index:
+        """Store the data and metadata of a version, and return the index with it."""
+        index = index.with_version(version, entry)
+        self._store.put(index.data_name(version), data)
+        if metadata is not None and self._metadata is not None:
+            self._metadata.set(metadata)
+        return index
 
     def _required_metadata(self) -> Metadata:
         if self._metadata is None:
@@ -211,3 +228,7 @@ class DatabaseWriter(ParameterDatabase):
             self._store.put(INDEX, index.model_dump_json().encode())
             self._now = index
             self._changed.notify_all()
+
+
+def _entry(data: bytes, pushed_at: float) -> VersionEntry:
+    return VersionEntry(sha256=hashlib.sha256(data).hexdigest(), pushed_at=pushed_at)

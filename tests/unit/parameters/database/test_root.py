@@ -80,6 +80,22 @@ def test_a_clone_has_all_versions_and_tags_and_goes_on_by_itself(tmp_path):
     assert reader.get(2).pushed_at == root.reader(NAME).get(2).pushed_at
 
 
+def test_a_clone_that_fails_half_way_can_be_made_again(tmp_path, monkeypatch):
+    root = DatabaseRoot(tmp_path)
+    clone = NAME._replace(trial="trial-2")
+    with root.writer(NAME, "the trainer") as writer, root.writer(clone, "another") as other:
+        for version in range(3):
+            writer.push(values(version), version, ["first"] if version == 0 else [])
+        reader = root.reader(NAME)
+        with monkeypatch.context() as patched:
+            patched.setattr(reader, "get", lambda version: {0: writer.get(0)}[version])
+            with pytest.raises(KeyError):
+                other.clone(reader)
+        assert (other.list_versions(), other.list_tags()) == ([], {})
+        other.clone(reader)
+        assert other.list_tags() == {"latest": 2, "first": 0}
+
+
 def test_many_threads_push_tag_and_read(tmp_path):
     with DatabaseRoot(tmp_path).writer(NAME, "the trainer", keep_untagged=2) as writer:
         writer.push(values(0), 0)
