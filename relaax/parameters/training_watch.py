@@ -14,6 +14,7 @@ from relaax.errors import (
     ConfigurationError,
     NotThereYet,
     ParameterServerAway,
+    RelaaxError,
 )
 from relaax.processes.stop_signal import Stop
 from relaax.telemetry.throttled_log import RepeatedWarning
@@ -39,7 +40,7 @@ def first_answer(
     *,
     give_up_s: float,
     pause_s: float,
-    waits_for: type[BridgeError] = BridgeError,
+    waits_for: type[RelaaxError] = BridgeError,
 ) -> Answer | None:
     """Return the first result of ``ask``; None if ``stop`` is set before.
 

@@ -44,8 +44,9 @@ from relaax.telemetry.metrics import Metrics
 
 _log = logging.getLogger(__name__)
 
-#: How long a learner that shares gradients waits for a parameter server that is away.
-SHARING_WAIT_S = 2.0
+#: How long a learner that asks for values waits for a parameter server that is away before it looks
+#: whether it is to stop.
+SHORT_WAIT_S = 2.0
 
 
 class LearnerLine:
@@ -169,7 +170,8 @@ def _loop(
         bridge.copy_metrics_to(shown.runs)
     restored = restore_learner(learner, config, configuration, resources)
     if member is not None:
-        restored = member.carry_out(restored, _published(bridge), stop)
+        published = _published(bridge, stop, options.give_up)
+        restored = member.carry_out(restored, published, stop)
     saver = restored.saver
     on_score = saver.scores.add if isinstance(saver, CheckpointSaver) else None
     experience = _experience(
@@ -199,10 +201,21 @@ def _loop(
     return loop, watch, experience
 
 
-def _published(bridge: ParameterLink) -> int:
-    """Return the newest version that is published, by its learner's count; 0 for none."""
-    info = bridge.pull().info
-    return 0 if info is None else info.iteration
+def _published(bridge: ParameterLink, stop: Stop, give_up_s: float) -> int:
+    """Return the newest version that is published, by its learner's count; 0 for none.
+
+    Also where ``stop`` is set before the parameter server answers.
+    """
+    bridge.wait_at_most(SHORT_WAIT_S)
+    values = first_answer(
+        bridge.pull,
+        "the parameter server",
+        stop,
+        give_up_s=give_up_s,
+        pause_s=0.0,  # the bridge has waited
+        waits_for=ParameterServerAway,
+    )
+    return 0 if values is None or values.info is None else values.info.iteration
 
 
 def _require_effect(options: LearnerOptions, learner: Learner) -> None:
@@ -243,7 +256,7 @@ def _connect(
     Abandoned if it does not answer for ``give_up_s``.
     """
     if not learner.values():
-        bridge.wait_at_most(SHARING_WAIT_S)  # for its steps, between which ``stop`` is looked at
+        bridge.wait_at_most(SHORT_WAIT_S)  # for its steps, between which ``stop`` is looked at
     first_answer(
         connect,
         "the parameter server",

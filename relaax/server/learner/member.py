@@ -69,9 +69,9 @@ class PopulationMember:
             place = self.order.checkpoints
             restore(restored.learner, checkpoint, restored.fingerprint, place, iteration)
             restored = replace(restored, iteration=iteration)
-            restored.save(restored.iteration)
-            done = Done(self.order.number, restored.iteration, checkpoint.version)
-            _store_done(store, self.order, done)
+            done = Done(self.order.number, iteration, checkpoint.version)
+            if not self._is_saved(restored, store, done, stop):
+                return restored
             print(
                 f"version {done.version:,} has the parameters of {self.order.source}, of its "
                 f"version {done.source_version:,}",
@@ -93,6 +93,29 @@ class PopulationMember:
         """End the thread, and the connection."""
         self._thread.close()
         self._stub.close()
+
+    def _is_saved(
+        self, restored: RestoredLearner, store: BlobStore, done: Done, stop: Stop
+    ) -> bool:
+        """Save what an order has made, once there is room; return False if ``stop`` is set before.
+
+        A learner that is killed in between carries the order out again.
+        """
+
+        def save() -> bool:
+            restored.save(restored.iteration)
+            _store_done(store, self.order, done)
+            return True
+
+        saved = first_answer(
+            save,
+            "the checkpoint of an order",
+            stop,
+            give_up_s=float("inf"),
+            pause_s=_INTERVAL_S,
+            waits_for=CheckpointError,
+        )
+        return saved is not None
 
     def _say(self, done: Done, stop: Stop) -> None:
         """Tell the parameter server how the learner goes on, once that answers."""

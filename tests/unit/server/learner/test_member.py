@@ -13,7 +13,7 @@ from processes import REPOSITORY, free_port, wait_for
 from relaax.algorithm_base import Learner
 from relaax.checkpoints import CheckpointSaver, DirectoryStore
 from relaax.configuration import AlgorithmSection, LearnerConfiguration, LearnerOptions
-from relaax.errors import CheckpointMismatch, ConfigurationError
+from relaax.errors import CheckpointError, CheckpointMismatch, ConfigurationError
 from relaax.net.guarded_server import GuardedServer
 from relaax.populations.membership import Done, Membership, Order
 from relaax.populations.service import method_handlers
@@ -110,6 +110,22 @@ def test_an_order_gives_new_parameters_the_next_version(place, order):
     saved = CheckpointSaver(DirectoryStore(place.directory / "learner"), keep=1).restore_latest()
     assert saved.version == 13
     np.testing.assert_array_equal(saved.tensors["numbers"], [7, 8, 9])
+
+
+def test_an_order_waits_for_room_for_its_checkpoint(place, order, monkeypatch, caplog):
+    place.membership.give(order)
+    restored, save, failures = place.restored(12), CheckpointSaver.save, ["no space left"]
+
+    def save_later(saver, checkpoint):
+        if failures:
+            raise CheckpointError(failures.pop())
+        save(saver, checkpoint)
+
+    monkeypatch.setattr(CheckpointSaver, "save", save_later)
+    with place.member() as member:
+        member.carry_out(restored, 12, threading.Event())
+    assert "waiting for the checkpoint of an order: no space left" in caplog.text
+    assert place.membership.done == Done(1, 13, 40)
 
 
 def test_an_order_is_carried_out_once_and_said_again_after_a_restart(place, order):
