@@ -233,7 +233,7 @@ def _place(arguments: argparse.Namespace) -> TrialPlace:
 
 
 def _init(folder: Path) -> int:
-    files = ("environment.py", "experiment.py", "README.md")
+    files = ("environment.py", "experiment.py", "population.py", "README.md")
     texts = {name: (_TEMPLATE / name).read_text(encoding="utf-8") for name in files}
     for file in write_new_folder(folder, texts):
         print(f"wrote {file}")

@@ -44,6 +44,8 @@ def test_a_first_experiment_is_written_and_trains(tmp_path: Path) -> None:
     ended = command(tmp_path / "mine", "run", "experiment.py")
     assert ended.returncode == 0, ended.stdout + ended.stderr
     assert "the required number of steps is done" in ended.stdout
+    population = command(tmp_path / "mine", "show", "population.py")
+    assert "type_: vanilla_pbt" in population.stdout, population.stderr
     again = command(tmp_path, "--init", "mine")
     assert "mine is not empty: name a new folder" in again.stderr
 
