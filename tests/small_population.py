@@ -1,11 +1,14 @@
 """Populations of two policies, whose learners often take what the other one has learnt."""
 
 import subprocess
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import yaml
 from processes import COMMANDS, REPOSITORY
+
+from relaax.parameters.database import DatabaseName, DatabaseRoot, Type
 
 EXAMPLES = REPOSITORY / "examples" / "experiments"
 #: Those of four that are left, and the learning rates that they begin with.
@@ -74,3 +77,10 @@ def shown(name: str) -> dict[str, Any]:
     ).stdout  # fmt: skip
     content: dict[str, Any] = yaml.safe_load(found)
     return content
+
+
+def tagged_versions(trial: Path, policy: str) -> dict[str, int]:
+    """Return the versions of a policy by their tags, but for the latest one."""
+    root = DatabaseRoot(trial / "policies" / policy / "database", Type.FILESYSTEM)
+    with closing(root.reader(DatabaseName("pbt", trial.name, policy))) as database:
+        return {tag: version for tag, version in database.list_tags().items() if tag != "latest"}

@@ -346,7 +346,7 @@ class PopulationAlgorithm(_Rule):
 
 
 class PopulationFile(_Rule):
-    """What a population's manager is told, as YAML."""
+    """The rules of a population's manager, as YAML."""
 
     population_algorithm: PopulationAlgorithm
     #: The evaluated episodes of this stream count; "" where the rule names others.

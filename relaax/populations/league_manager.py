@@ -57,7 +57,7 @@ class LeagueManager:
         self._metrics = metrics
         self._store = store
         self._state, self._table = f"{name}.json", f"{name}.csv"
-        #: By learner: what is behind the names of its numbers.
+        #: By learner: the ending of its numbers' names.
         self._suffixes = {each: f"_{each}" if len(games) > 1 else "" for each in games}
         #: By learner and policy: the weights that are in the metadata, by version, and since when.
         self._set: dict[tuple[str, str], dict[int, tuple[float, float]]] = {}

@@ -64,7 +64,7 @@ class Membership:
         self._counts: dict[str, int] = {}
         #: Another one after each start: episodes are counted from 0 then.
         self.incarnation = secrets.randbits(63) + 1
-        #: The last order, what the learner has done of it, and what it goes on with otherwise.
+        #: The last order, how it has ended, and the order that stays in force where it is refused.
         self.order, self.done, self._before = self._stored()
 
     def note(self, name: str, version: int, y: float) -> None:

@@ -58,7 +58,7 @@ class MembersServicer:
     def get_membership(
         self, request: members_pb2.Nothing, context: grpc.ServicerContext
     ) -> members_pb2.Membership:
-        """Return the last order, and what was done of it."""
+        """Return the last order, and how it has ended."""
         order, done = self._membership.order, self._membership.done
         return members_pb2.Membership(order=order_message(order), done=done_message(done))
 
@@ -75,13 +75,13 @@ class MembersServicer:
     def set_done(
         self, request: members_pb2.Done, context: grpc.ServicerContext
     ) -> members_pb2.Nothing:
-        """Keep what a learner goes on with."""
+        """Keep how an order has ended."""
         return self._kept(lambda: self._membership.note_done(done_of(request)), context)
 
     def get_versions(
         self, request: members_pb2.Nothing, context: grpc.ServicerContext
     ) -> members_pb2.Versions:
-        """Return what is in the database."""
+        """Return the versions and tags of the database."""
         with self._opened(context) as database:
             return members_pb2.Versions(
                 versions=database.list_versions(), tags=database.list_tags()

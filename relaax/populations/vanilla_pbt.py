@@ -85,7 +85,7 @@ class VanillaPopulation:
         member.source = ""
 
     def exploits(self) -> list[Exploit]:
-        """Return what is to be done now; the members wait for their learners then."""
+        """Return the exploits that begin now; their targets wait for their learners then."""
         if any(len(each.returns) < self._rule.episodes for each in self._acting()):
             return []
         ranked = sorted(
@@ -105,7 +105,7 @@ class VanillaPopulation:
         return [each for each in found if each is not None]
 
     def missing(self) -> str:
-        """Return in words what nobody copies without: evaluated episodes of a member; or ""."""
+        """Return in words whose evaluated episodes are too few for anybody to copy; or ""."""
         for name, member in self.members.items():
             if not member.is_waiting and len(member.returns) < self._rule.episodes:
                 return (

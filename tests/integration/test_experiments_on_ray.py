@@ -13,7 +13,7 @@ from cartpole_processes import EXAMPLE, PROCESSES, programs_of
 from processes import COMMANDS, MARK, Process, Training, wait_for
 from ray.cluster_utils import Cluster
 from ray.util import placement_group_table
-from small_population import write_small_population
+from small_population import RATES, tagged_versions, write_small_population
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(600)]
 
@@ -134,9 +134,14 @@ def test_a_population_goes_on_though_a_machine_dies(trial: Trial):
     write_small_population(trial.twin)
     run = trial.run()
     run.says("population0 .* has the parameters of", DEADLINE_S)
+    folder = trial.training.directory / "training" / "experiments" / "pbt" / "trial1"
+    tagged = {policy: tagged_versions(folder, policy) for policy in RATES}
     trial.cluster.remove_node(trial.machine, allow_graceful=False)
     run.says(r"its machine, \S+, .*: it starts again", DEADLINE_S)
     trial.cluster.add_node(**MACHINE)
     run.says(r"(?s)it starts again.* started.*population0 [^\n]* has the parameters of", DEADLINE_S)
     assert trial.command("stop", "-e", "pbt").returncode == 0
     assert run.wait(DEADLINE_S) == 143
+    for policy, tags in tagged.items():
+        assert tags.items() <= tagged_versions(folder, policy).items()
+    assert all(tagged.values())

@@ -6,15 +6,12 @@ import os
 import re
 import signal
 import subprocess
-from contextlib import closing
 from pathlib import Path
 
 import pytest
 from operators import figures, is_ready
 from processes import COMMANDS, Process, wait_for
-from small_population import RATES, write_small_league, write_small_population
-
-from relaax.parameters.database import DatabaseName, DatabaseRoot, Type
+from small_population import RATES, tagged_versions, write_small_league, write_small_population
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(900)]
 
@@ -36,12 +33,6 @@ KILLED = {
 def pid_of(folder: Path, name: str) -> int:
     record = json.loads((folder / "run.json").read_text())
     return int(record["workers"][name]["pid"])
-
-
-def tagged_versions(folder: Path, policy: str) -> dict[str, int]:
-    root = DatabaseRoot(folder / "policies" / policy / "database", Type.FILESYSTEM)
-    with closing(root.reader(DatabaseName("pbt", "one", policy))) as database:
-        return {tag: version for tag, version in database.list_tags().items() if tag != "latest"}
 
 
 def started(folder: Path, name: str) -> tuple[Process, Path]:

@@ -1,7 +1,7 @@
 """MongoDB queries for versions, checked: the same ones for all stores of metadata.
 
-What would write (``$out``) or run code (``$where``) is refused, since queries come from other
-processes.
+Stages that write (``$out``) and operators that run code (``$where``) are refused, since queries
+come from other processes.
 """
 
 from collections.abc import Collection, Mapping, Sequence
