@@ -30,6 +30,9 @@ _SHOWN_CHARACTERS = 500
 #: Where keys are to be written.
 _SECTION = "the algorithm section"
 
+#: The keys of the sizes of spaces.
+_SIZES = {"observations": "state_size", "actions": "action_size"}
+
 
 #: The begin of the log's lines with doubts.
 DOUBTFUL = "doubtful: "
@@ -121,7 +124,7 @@ class Doubts:
 
 def _misfit(announced: Space, wanted: Space, section: str, what: str) -> str:
     """Return the mistake in a space that an environment has announced."""
-    asks = f"{section} asks for {written(wanted)}"
+    asks = f"{_SIZES[what]} in {section} asks for {written(wanted)}"
     if by_name := "; ".join(misfits(announced, wanted))[:_SHOWN_CHARACTERS]:
         return f"do not fit: {by_name}; {asks}"
     are = f"are {written(announced)[:_SHOWN_CHARACTERS]}, {asks}"

@@ -1,6 +1,8 @@
 """Vanilla population-based training: seed 002; Jaderberg et al. 2017, arXiv:1711.09846."""
 
+import math
 import random
+import statistics
 from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -18,6 +20,9 @@ class Exploit(NamedTuple):
     source: str
     target_return: float
     source_return: float
+    #: Of these means of a few episodes.
+    target_error: float
+    source_error: float
     #: Those of the source, and those that the target goes on with.
     copied: dict[str, Any]
     hyperparameters: dict[str, Any]
@@ -47,6 +52,12 @@ class Member:
     def mean_return(self) -> float:
         """The mean of ``returns``, of which there is one at least."""
         return sum(self.returns) / len(self.returns)
+
+    @property
+    def standard_error(self) -> float:
+        """The standard error of ``mean_return``; not a number for that of one episode."""
+        count = len(self.returns)
+        return math.nan if count < 2 else statistics.stdev(self.returns) / math.sqrt(count)
 
 
 class VanillaPopulation:
@@ -130,6 +141,8 @@ class VanillaPopulation:
             source,
             target.mean_return,
             stronger.mean_return,
+            target.standard_error,
+            stronger.standard_error,
             stronger.hyperparameters,
             explored(stronger.hyperparameters, self._rule.explore_configs, self._random),
         )

@@ -154,9 +154,9 @@ def described(exploit: Exploit) -> str:
         if old.get(key) != value
     ]
     return (
-        f"{exploit.target} (mean return {exploit.target_return:.4g}) takes the parameters of "
-        f"{exploit.source} ({exploit.source_return:.4g}): "
-        + (", ".join(changes) or "all hyperparameters as they are")
+        f"{exploit.target} (mean return {exploit.target_return:.4g} ± {exploit.target_error:.2g}) "
+        f"takes the parameters of {exploit.source} ({exploit.source_return:.4g} ± "
+        f"{exploit.source_error:.2g}): " + (", ".join(changes) or "all hyperparameters as they are")
     )
 
 

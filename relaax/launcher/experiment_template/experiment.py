@@ -26,6 +26,9 @@ from relaax.experiments import (
 ACTORS = 2
 STEPS = SampleStream(type_=SampleStream.Type.NAME, stream_name="steps")
 
+#: CHANGE: the class in environment.py, and its arguments.
+register_environment("point", f"{Path(__file__).resolve().parent / 'environment.py'}:Point")
+ENVIRONMENT = Environment(type_="point", args={"width": 1.0})
 #: CHANGE: the sizes are those of the environment's spaces.
 POLICY = Policy(
     type_="section", args={"state_size": [2], "action_size": 3, "hidden_layers": [32, 32]}
@@ -65,7 +68,7 @@ class First(Experiment):
             pull_interval_seconds=None,  # newer parameters at each reset
         )
         actor = ActorWorker(
-            env=Environment(type_="point", args={"width": 1.0}),
+            env=ENVIRONMENT,
             inference_streams=[stream],
             sample_streams=[STEPS],
             agent_specs=[AgentSpec(index_regex=".*", inference_stream_idx=0, sample_stream_idx=0)],
@@ -76,5 +79,4 @@ class First(Experiment):
         return ExperimentConfig(actors=[actor] * ACTORS, trainers=[trainer])
 
 
-register_environment("point", f"{Path(__file__).resolve().parent / 'environment.py'}:Point")
 register_experiment("first", First)

@@ -6,12 +6,11 @@ Who has copied whom is in population0/exploits.csv and population0/population.pn
 folder.
 """
 
-from experiment import POLICY, TRAINER
+from experiment import ENVIRONMENT, POLICY, TRAINER
 
 from relaax.experiments import (
     ActorWorker,
     AgentSpec,
-    Environment,
     Experiment,
     ExperimentConfig,
     ExperimentScheduling,
@@ -58,7 +57,7 @@ def actor(policy_name: str, samples: SampleStream, *, is_evaluation: bool = Fals
         send_full_trajectory=is_evaluation,
     )
     return ActorWorker(
-        env=Environment(type_="point", args={"width": 1.0}),
+        env=ENVIRONMENT,
         inference_streams=[stream],
         sample_streams=[samples],
         agent_specs=[spec],

@@ -43,9 +43,9 @@ def doubts(announced, wanted):
 def test_other_bounds_are_refused_with_both_and_what_to_write():
     assert misfit(bounded(0, 10), bounded(-1, 1)) == (
         'the actions of Valve are {"type": "Box", "dtype": "float32", "shape": [1], "low": 0, '
-        '"high": 10}, the algorithm section asks for {"type": "Box", "dtype": "float32", "shape": '
-        '[1], "low": -1, "high": 1}; write action_low: 0 and action_high: 10 there, or let the '
-        "client convert them"
+        '"high": 10}, action_size in the algorithm section asks for {"type": "Box", "dtype": '
+        '"float32", "shape": [1], "low": -1, "high": 1}; write action_low: 0 and action_high: 10 '
+        "there, or let the client convert them"
     )
 
 

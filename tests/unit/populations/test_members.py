@@ -155,13 +155,13 @@ ORDER = Order(1, {"rate": 6.0}, "strong", "checkpoints of strong")
 
 def test_a_manager_orders_and_records_who_has_copied_whom(population, capsys):
     manager = population.manager()
-    population.play(weak=1.0, strong=8.0)
+    report(population.memberships["weak"], 0.0, 2.0, version=10)
+    report(population.memberships["strong"], 8.0, 8.0, version=10)
     manager.advance()
     assert population.memberships["weak"].order == ORDER
     assert population.memberships["strong"].order == Order()
-    assert "weak (mean return 1) takes the parameters of strong (8): rate 3 -> 6" in (
-        capsys.readouterr().out
-    )
+    said = "weak (mean return 1 ± 1) takes the parameters of strong (8 ± 0): rate 3 -> 6"
+    assert said in capsys.readouterr().out
     manager.advance()  # the learner has not done it yet
     assert population.memberships["weak"].order.number == 1
     population.stubs["weak"].note_done(Done(1, 12, 9))

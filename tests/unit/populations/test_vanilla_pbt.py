@@ -1,5 +1,7 @@
 """Weak members exploit strong ones when they are ready, and no others do."""
 
+import math
+
 import pytest
 
 from relaax.configuration.population_rules import population_rule
@@ -27,7 +29,15 @@ def test_the_worst_takes_parameters_and_changed_hyperparameters_of_the_best():
     members = population()
     play(members, a=5.0, b=1.0, c=3.0, d=2.0)
     (found,) = members.exploits()
-    assert found == ("b", "a", 1.0, 5.0, {"rate": 1.0}, {"rate": 2.0})
+    assert found == ("b", "a", 1.0, 5.0, 0.0, 0.0, {"rate": 1.0}, {"rate": 2.0})
+
+
+def test_returns_that_differ_by_chance_have_large_errors():
+    members = population()
+    play(members, a=5.0, c=3.0, d=2.0)
+    members.note("b", [EvaluatedEpisode(10, each) for each in (-2.0, 1.0, 4.0)])
+    (found,) = members.exploits()
+    assert (found.target_return, found.target_error) == (1.0, pytest.approx(3 / math.sqrt(3)))
 
 
 def test_as_many_are_truncated_as_the_ratio_says():

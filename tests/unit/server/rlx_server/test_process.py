@@ -127,19 +127,20 @@ CONFIG = SimpleNamespace(
         (
             {"observation_space": box("float32", (3,)), "environment": "Corridor"},
             'the observations of Corridor are {"type": "Box", "dtype": "float32", "shape": [3]}, '
-            "the algorithm section of the server's configuration asks for "
+            "state_size in the algorithm section of the server's configuration asks for "
             '{"type": "Box", "dtype": "float32", "shape": [4]}',
         ),
         (
             {"action_space": discrete(3)},
-            'the actions are {"type": "Discrete", "n": 3}, the algorithm section of the server\'s '
-            'configuration asks for {"type": "Discrete", "n": 2}',
+            'the actions are {"type": "Discrete", "n": 3}, action_size in the algorithm section of '
+            'the server\'s configuration asks for {"type": "Discrete", "n": 2}',
         ),
         (
             {"action_space": {**discrete(2), "start": 1}},
-            'the actions are {"type": "Discrete", "n": 2, "start": 1}, the algorithm section of '
-            'the server\'s configuration asks for {"type": "Discrete", "n": 2}; actions are '
-            "counted from 0: let the client convert them, and announce no other start",
+            'the actions are {"type": "Discrete", "n": 2, "start": 1}, action_size in the '
+            "algorithm section of the server's configuration asks for "
+            '{"type": "Discrete", "n": 2}; actions are counted from 0: let the client convert '
+            "them, and announce no other start",
         ),
     ],
 )
