@@ -14,15 +14,16 @@ import csv
 import json
 from pathlib import Path
 
-from relaax.experiments.written import from_yaml
+import yaml
 
 RATE = "initial_learning_rate"
 
 
 def rates_of(trial: Path) -> tuple[dict[str, float], dict[str, float], int]:
     """Return the first and the last rates of a trial by policy, and how many copies there were."""
-    (manager,) = from_yaml(trial / "experiment.yaml").config.population_manager
-    first = {name: float(keys[RATE]) for name, keys in manager.initial_hyperparams.items()}
+    experiment = yaml.safe_load((trial / "experiment.yaml").read_text(encoding="utf-8"))
+    (manager,) = experiment["population_manager"]
+    first = {name: float(keys[RATE]) for name, keys in manager["initial_hyperparams"].items()}
     last = dict(first)
     with (trial / "population0" / "exploits.csv").open(encoding="utf-8") as lines:
         copies = list(csv.DictReader(lines))
