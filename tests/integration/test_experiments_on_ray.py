@@ -1,11 +1,13 @@
 """``relaax-experiment run --on ray``: a trial on a real cluster of three raylets."""
 
+import os
 import re
 import subprocess
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import pytest
 import ray
@@ -55,11 +57,13 @@ class Trial:
         """Return the program, the cores and the MiB of each process, as the cluster has them."""
         trial = self.training.directory / "training/experiments/cartpole-remote/trial1"
         programs = programs_of(trial)
-        ray.init(address=self.cluster.address, log_to_driver=False, logging_level="ERROR")
-        try:
-            (group,) = placement_group_table().values()
-        finally:
-            ray.shutdown()
+        # Ray sets PYTHONBREAKPOINT for good, and later tests' programs would start with it.
+        with patch.dict(os.environ):
+            ray.init(address=self.cluster.address, log_to_driver=False, logging_level="ERROR")
+            try:
+                (group,) = placement_group_table().values()
+            finally:
+                ray.shutdown()
         names = list(PROCESSES)
         found = {}
         for place, bundle in group["bundles"].items():
