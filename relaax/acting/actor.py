@@ -226,7 +226,8 @@ class Actor(EvaluatorBase, Generic[BatchT]):
             policies=policies,
             played=PlayedVersions() if isinstance(model, RemoteModel) else None,
         )
-        evaluator.watch_choices(self._chooser.observer)
+        if self._chooser.observer is not None:
+            evaluator.watch_choices(self._chooser.observer)
         return evaluator
 
     def inference(self) -> Answering:

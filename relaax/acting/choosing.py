@@ -58,7 +58,7 @@ class Chooser:
         self._exploration = exploration
         self._clock = clock
         #: See ``BatchAgentBase.watch_choices``.
-        self.observer: Callable[[ChoiceTimes], object] = lambda times: None
+        self.observer: Callable[[ChoiceTimes], object] | None = None
         self._recurrent_state = columns.recurrent_state(0)
         self._is_recurrent = self._recurrent_state.shape[-1] > 0
 
@@ -94,7 +94,8 @@ class Chooser:
         noise = self._noise(slots)
         began = self._clock()
         choice = self.model.choose(policy.parameters, observations, before, noise)
-        self.observer(_times(choice, self._clock() - began))
+        if self.observer is not None:
+            self.observer(_times(choice, self._clock() - began))
         if self._is_recurrent:
             self._recurrent_state[:, slots] = choice.recurrent_state
         if choice.version is not None:
