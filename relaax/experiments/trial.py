@@ -6,7 +6,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from itertools import chain, groupby
+from itertools import chain, groupby, starmap
 from pathlib import Path
 from typing import Any
 
@@ -118,9 +118,9 @@ class Trial:
         self.actor_groups = list(self._grouped_actors())
         self._lines = [
             *chain.from_iterable(map(self._lines_of_policy, self.policies.values())),
-            *map(self._inference_line, range(len(experiment.config.policies))),
+            *starmap(self._inference_line, enumerate(self._scheduled("policies"))),
             *map(self._actor_line, self.actor_groups),
-            *map(self._population_line, range(len(experiment.config.population_manager))),
+            *starmap(self._population_line, enumerate(self._scheduled("population_manager"))),
         ]
         #: By line, where operators are answered: by actor workers each at an address of its own.
         self.for_operators: dict[str, list[str]] = {}
@@ -217,23 +217,25 @@ class Trial:
         servers = policy.replay_servers
         drawn = ["--replay-servers", *servers] if servers else []
         needs = [each for buffer, each in self._scheduled("buffers") if buffer in policy.buffers]
-        for number, (buffer, address) in enumerate(zip(policy.buffers, servers, strict=True)):
+        for number, (buffer, address, scheduling) in enumerate(
+            zip(policy.buffers, servers, needs, strict=True)
+        ):
             own = f"buffer{number}"
             words = ["relaax-replay-server", "--config", file, "--bind", address, "--name", own]
             words += ["--checkpoint-dir", str(self._place_of(policy) / "buffers"), *drawn]
-            yield Line(f"{name}-{own}", "buffer", words, buffer, name, needs[number])
+            yield Line(f"{name}-{own}", "buffer", words, buffer, name, scheduling)
         needs = [each for own, each in self._scheduled("trainers") if own in policy.trainers]
-        for number, (trainer, address) in enumerate(
-            zip(policy.trainers, policy.learners, strict=True)
+        for number, (trainer, address, scheduling) in enumerate(
+            zip(policy.trainers, policy.learners, needs, strict=True)
         ):
             words = ["relaax-learner", "--config", file, "--bind", address]
             if len(policy.learners) > 1:
                 words += ["--checkpoint-dir", str(self._place_of(policy) / f"learner{number}")]
             words += drawn
-            yield Line(f"{name}-trainer{number}", "trainer", words, trainer, name, needs[number])
+            yield Line(f"{name}-trainer{number}", "trainer", words, trainer, name, scheduling)
 
-    def _inference_line(self, number: int) -> Line:
-        worker, scheduling = self._scheduled("policies")[number]
+    def _inference_line(self, number: int, scheduled: tuple[Any, Scheduling]) -> Line:
+        worker, scheduling = scheduled
         name = worker.policy_name
         # Actors find it by its name: the system chooses its port.
         words = ["relaax-inference-server", "--config", str(self._file_of(_POLICIES, name))]
@@ -241,9 +243,9 @@ class Trial:
         words += identifier_words(worker)
         return Line(f"policy{number}", "policy", words, worker, name, scheduling)
 
-    def _population_line(self, number: int) -> Line:
+    def _population_line(self, number: int, scheduled: tuple[Any, Scheduling]) -> Line:
         name = f"population{number}"
-        manager, scheduling = self._scheduled("population_manager")[number]
+        manager, scheduling = scheduled
         words = ["relaax-population-manager", "--members"]
         words += [str(self._file_of(_POLICIES, member)) for member in manager.population]
         words += ["--parameter-servers"]
