@@ -27,7 +27,7 @@ from relaax.configuration.algorithm_loader import load_algorithm, make_config
 from relaax.configuration.commands import LEARNER
 from relaax.errors import BridgeError, CheckpointMismatch, ConfigurationError, ParameterServerAway
 from relaax.net.listening import require_allowed
-from relaax.parameters.training_watch import TrainingWatch, first_answer
+from relaax.parameters.training_watch import Answer, TrainingWatch, first_answer
 from relaax.processes.allocator import keep_memory
 from relaax.processes.periodic_tasks import Task
 from relaax.processes.stop_signal import Stop, StopSignal
@@ -207,14 +207,7 @@ def _published(bridge: ParameterLink, stop: Stop, give_up_s: float) -> int:
     Also where ``stop`` is set before the parameter server answers.
     """
     bridge.wait_at_most(SHORT_WAIT_S)
-    values = first_answer(
-        bridge.pull,
-        "the parameter server",
-        stop,
-        give_up_s=give_up_s,
-        pause_s=0.0,  # the bridge has waited
-        waits_for=ParameterServerAway,
-    )
+    values = _answered(bridge.pull, stop, give_up_s)
     return 0 if values is None or values.info is None else values.info.iteration
 
 
@@ -257,8 +250,16 @@ def _connect(
     """
     if not learner.values():
         bridge.wait_at_most(SHORT_WAIT_S)  # for its steps, between which ``stop`` is looked at
-    first_answer(
-        connect,
+    _answered(connect, stop, give_up_s)
+
+
+def _answered(ask: Callable[[], Answer], stop: Stop, give_up_s: float) -> Answer | None:
+    """Return the first answer of the parameter server; None if ``stop`` is set before.
+
+    Abandoned if it does not answer for ``give_up_s``.
+    """
+    return first_answer(
+        ask,
         "the parameter server",
         stop,
         give_up_s=give_up_s,

@@ -238,7 +238,7 @@ def test_a_member_that_refuses_goes_on_as_it_was(population, caplog):
     manager.advance()
     assert "weak goes on as it is: other shapes" in caplog.text
     manager.write()
-    assert "strong" not in population.store.get(TABLE).decode()  # it has copied nobody
+    assert len(population.store.get(TABLE).splitlines()) == 1  # it has copied nobody
     population.play(weak=1.0, strong=8.0, version=15)
     manager.advance()
     assert population.memberships["weak"].order == replace(ORDER, number=2)
